@@ -370,3 +370,24 @@ fn a_ring_that_the_processors_cache_is_written_with_snooping() {
     h.raise(2);
     assert_eq!(h.guest.device.soc.report.violations(), before);
 }
+
+/// `nbio_v7_9_ih_control`: the bridge lets a ring in cached memory snoop.
+#[test]
+fn the_bridge_lets_interrupts_snoop() {
+    let h = Handler::new();
+    let nbio = |name, value| h.guest.write_indirect(Block::Nbio, name, value);
+    nbio("BIF_BX0_INTERRUPT_CNTL2", 0x1234);
+    // IH_REQ_NONSNOOP_EN.
+    nbio("BIF_BX0_INTERRUPT_CNTL", 1 << 3);
+    h.raise(1);
+    h.guest
+        .expect_violation("INTERRUPT_CNTL.IH_REQ_NONSNOOP_EN is 1");
+    let before = h.guest.device.soc.report.violations();
+    nbio("BIF_BX0_INTERRUPT_CNTL", 0);
+    h.raise(2);
+    assert_eq!(h.guest.device.soc.report.violations(), before);
+    // Another driver may have left it.
+    let guest = Guest::new(&["at power-on: used"]);
+    let left = guest.read_indirect(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL");
+    assert_eq!(left, 1 << 3);
+}

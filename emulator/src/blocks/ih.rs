@@ -12,7 +12,7 @@
 
 use crate::device::doorbell::Doorbells;
 use crate::device::interrupt::Interrupt;
-use crate::memory::walk::Access;
+use crate::memory::walk::{Access, Place};
 use crate::memory::{Hub, Memory, Space};
 use crate::pause::Pause;
 use crate::report::Report;
@@ -382,12 +382,11 @@ impl Interrupts {
             // Bus address. The chip takes it for one only if IH_CHICKEN allows it.
             1 if Contents::new(ring.chicken).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-                if !ring.has(IH_RB_CNTL::MC_SNOOP) && self.memory.bus.needs_snoop(address) {
-                    self.report.violation(format_args!(
-                        "IH_RB_CNTL.MC_SNOOP is 0: the host's processors may still have old entries of \
-                         the ring in system memory in their caches"
-                    ));
+                let bus = &self.memory.bus;
+                if !ring.has(IH_RB_CNTL::MC_SNOOP) && bus.needs_snoop(address) {
+                    self.is_stale("IH_RB_CNTL.MC_SNOOP is 0");
                 }
+                self.passes_bridge(address);
                 let page = self.memory.bus.page(address);
                 page.is_some_and(|page| {
                     page.write((address % crate::memory::PAGE) as usize, &bytes)
@@ -403,7 +402,28 @@ impl Interrupts {
         }
     }
 
+    /// The bridge lets what goes to system memory snoop, if it is told so.
+    fn passes_bridge(&self, address: u64) {
+        let bus = &self.memory.bus;
+        if !bus.interrupts_snoop() && bus.needs_snoop(address) {
+            self.is_stale("INTERRUPT_CNTL.IH_REQ_NONSNOOP_EN is 1");
+        }
+    }
+
+    fn is_stale(&self, why: &str) {
+        self.report.violation(format_args!(
+            "{why}: the host's processors may still have old entries of the ring in system memory in \
+             their caches"
+        ));
+    }
+
     fn store_virtual(&self, space: Space<'_>, address: u64, words: &[u32]) -> bool {
+        if let (_, Ok(found)) = space.look(address) {
+            let place = found.place.plus(address.wrapping_sub(found.start));
+            if let Place::Bus(at) = place {
+                self.passes_bridge(at);
+            }
+        }
         let [word] = words else {
             let done = space.write_words(address, words);
             return self.stored(done);

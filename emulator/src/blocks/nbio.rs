@@ -7,7 +7,8 @@
 //!
 //! A doorbell reaches a client other than the command processor if it lies in that client's range
 //! and the port to it is enabled (`S2A_DOORBELL_ENTRY_n_CTRL`). In NBIO 7.9 the range is in a
-//! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. Which are the
+//! register of its own (`DOORBELL0_CTRL_ENTRY_n`), in NBIF 6.3.1 in the port's. The port names the client by number
+//! and address (AWID, AWADDR); with others the doorbell goes elsewhere. Which are the
 //! interrupt handler's and the SDMA engines', depends on the chip ([`Route`]). The command processor
 //! gets the others, once the ways to the graphics core are open ([`Wiring::graphics`]).
 
@@ -79,9 +80,20 @@ pub enum Route {
         range: &'static str,
         /// `S2A_DOORBELL_ENTRY_n_CTRL`.
         port: &'static str,
+        /// The client's number, by which the port knows its range, too.
+        id: u8,
+        /// The client's address.
+        address: u8,
     },
     /// The port's register holds the range, too.
-    Port(&'static str),
+    Port {
+        /// `GDC_S2A0_S2A_DOORBELL_ENTRY_n_CTRL`.
+        port: &'static str,
+        /// The client's number.
+        id: u8,
+        /// The client's address.
+        address: u8,
+    },
 }
 
 /// What a chip's north bridge differs in.
@@ -128,11 +140,31 @@ impl Nbio {
                 registers.push((name, value));
             }
         }
-        Self {
+        let block = Self {
             env,
             wiring,
             store: Store::new(&registers),
+        };
+        block.start();
+        block
+    }
+
+    /// Another driver's ring of interrupts was in memory that is not cached.
+    fn start(&self) {
+        if self.env.start().used {
+            use nbio::BIF_BX0_INTERRUPT_CNTL as Cntl;
+            let left = Value::<Cntl>::zeroed().with(Cntl::IH_REQ_NONSNOOP_EN, true);
+            self.store.set("BIF_BX0_INTERRUPT_CNTL", left.bits());
         }
+        self.snoop();
+    }
+
+    /// Tells the bus whether the interrupt handler's writes snoop.
+    fn snoop(&self) {
+        use nbio::BIF_BX0_INTERRUPT_CNTL as Cntl;
+        let cntl = self.store.get("BIF_BX0_INTERRUPT_CNTL").unwrap_or(0);
+        let off = Value::<Cntl>::new(cntl).is_set(Cntl::IH_REQ_NONSNOOP_EN);
+        self.env.memory().bus.set_interrupts_snoop(!off);
     }
 
     /// Whether a byte offset of BAR5 is one of the two words that the driver chose for HDP
@@ -178,21 +210,36 @@ impl Nbio {
         // The same fields in all generations.
         use nbio::S2A_DOORBELL_ENTRY_1_CTRL as Port;
         let get = |name| self.store.get(name).unwrap_or(0);
-        let (port, range) = match route {
-            Route::RangeAndPort { range, port } => {
+        // Whoever else is at the port gets what is meant for the client.
+        let leads_to = |port, id: u8, address: u8| {
+            let port = Value::<Port>::new(port);
+            let to = port.get(Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE);
+            port.get(Port::S2A_DOORBELL_PORT1_AWID) == u32::from(id) && to == u32::from(address)
+        };
+        let (port, range, right) = match route {
+            Route::RangeAndPort {
+                range,
+                port,
+                id,
+                address,
+            } => {
                 let entry = Value::<Entry>::new(get(range));
                 let first = entry.get(Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY);
                 let size = entry.get(Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY);
-                (get(port), (first, size))
+                let port = get(port);
+                let offset = Value::new(port).get(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET);
+                let right = leads_to(port, id, address) && offset == u32::from(id);
+                (port, (first, size), right)
             }
-            Route::Port(port) => {
+            Route::Port { port, id, address } => {
                 let entry = get(port);
                 let first = Value::new(entry).get(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET);
                 let size = Value::new(entry).get(Port::S2A_DOORBELL_PORT1_RANGE_SIZE);
-                (entry, (first, size))
+                (entry, (first, size), leads_to(entry, id, address))
             }
         };
-        let open = Value::new(port).get(Port::S2A_DOORBELL_PORT1_ENABLE) != 0
+        let open = right
+            && Value::new(port).get(Port::S2A_DOORBELL_PORT1_ENABLE) != 0
             && Value::new(port).get(Port::S2A_DOORBELL_PORT1_RANGE_SIZE) != 0;
         if open {
             range
@@ -213,8 +260,8 @@ impl Nbio {
         }
         let mut all = std::iter::once(&wiring.ih_route).chain(wiring.sdma_routes);
         all.any(|route| match *route {
-            Route::RangeAndPort { range, port } => name == range || name == port,
-            Route::Port(port) => name == port,
+            Route::RangeAndPort { range, port, .. } => name == range || name == port,
+            Route::Port { port, .. } => name == port,
         })
     }
 }
@@ -284,6 +331,7 @@ impl IpBlock for Nbio {
         self.store.write(reg, value)?;
         match name {
             "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.env.doorbells().enable(value != 0),
+            "BIF_BX0_INTERRUPT_CNTL" => self.snoop(),
             _ if self.routes(name) => self.route(),
             _ => {}
         }
@@ -292,6 +340,7 @@ impl IpBlock for Nbio {
 
     fn reset(&self) {
         self.store.reset();
+        self.start();
         self.route();
     }
 }

@@ -36,9 +36,14 @@ const fn sdma(instance: u8, bases: &'static [u32]) -> Ip {
     }
 }
 
-/// How doorbells get to an SDMA engine (`nbio_v7_9_sdma_doorbell_range`).
-const fn route(range: &'static str, port: &'static str) -> Route {
-    Route::RangeAndPort { range, port }
+/// How doorbells get to a client: number and address (`nbio_v7_9_sdma_doorbell_range`, `nbio_v7_9_ih_doorbell_range`).
+const fn route(range: &'static str, port: &'static str, (id, address): (u8, u8)) -> Route {
+    Route::RangeAndPort {
+        range,
+        port,
+        id,
+        address,
+    }
 }
 
 /// IP versions are those for which Linux has MI300 support (`amdgpu/amdgpu_discovery.c`).
@@ -266,7 +271,11 @@ pub const CPX: Chip = Chip {
     },
     // `nbio_v7_9_enable_doorbell_aperture`.
     graphics_routes: &[("BIFC_DOORBELL_ACCESS_EN_PF", 0xf_ffff)],
-    ih_route: route("DOORBELL0_CTRL_ENTRY_0", "S2A_DOORBELL_ENTRY_3_CTRL"),
+    ih_route: route(
+        "DOORBELL0_CTRL_ENTRY_0",
+        "S2A_DOORBELL_ENTRY_3_CTRL",
+        (0, 0),
+    ),
     // A base die (AID) has four engines, and the chip's four base dies sixteen. In CPX mode with
     // its four XCCs a partition gets 16 / 4 (`__aqua_vanjaram_get_xcp_ip_info`: num_sdma / num_xcp;
     // KFD, `kfd_get_num_sdma_engines`: num_instances / num_nodes): those of one base die.
@@ -275,10 +284,26 @@ pub const CPX: Chip = Chip {
         generation: &V4_4_2,
     },
     sdma_routes: &[
-        route("DOORBELL0_CTRL_ENTRY_1", "S2A_DOORBELL_ENTRY_1_CTRL"),
-        route("DOORBELL0_CTRL_ENTRY_2", "S2A_DOORBELL_ENTRY_2_CTRL"),
-        route("DOORBELL0_CTRL_ENTRY_3", "S2A_DOORBELL_ENTRY_5_CTRL"),
-        route("DOORBELL0_CTRL_ENTRY_4", "S2A_DOORBELL_ENTRY_6_CTRL"),
+        route(
+            "DOORBELL0_CTRL_ENTRY_1",
+            "S2A_DOORBELL_ENTRY_1_CTRL",
+            (0xe, 1),
+        ),
+        route(
+            "DOORBELL0_CTRL_ENTRY_2",
+            "S2A_DOORBELL_ENTRY_2_CTRL",
+            (8, 2),
+        ),
+        route(
+            "DOORBELL0_CTRL_ENTRY_3",
+            "S2A_DOORBELL_ENTRY_5_CTRL",
+            (9, 8),
+        ),
+        route(
+            "DOORBELL0_CTRL_ENTRY_4",
+            "S2A_DOORBELL_ENTRY_6_CTRL",
+            (0xa, 9),
+        ),
     ],
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,

@@ -211,13 +211,22 @@ pub const CHIP: Chip = Chip {
         ("GDC_S2A0_S2A_DOORBELL_ENTRY_0_CTRL", 0x3000_0007),
         ("GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL", 0x3000_000d),
     ],
-    ih_route: Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL"),
+    // `nbif_v6_3_1_ih_doorbell_range`.
+    ih_route: Route::Port {
+        port: "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL",
+        id: 0,
+        address: 0,
+    },
     sdma: Shape {
         engines: 2,
         generation: &V7_0,
     },
     // One port for both engines (`nbif_v6_3_1_sdma_doorbell_range`).
-    sdma_routes: &[Route::Port("GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL"); 2],
+    sdma_routes: &[Route::Port {
+        port: "GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL",
+        id: 0xe,
+        address: 3,
+    }; 2],
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
         boot_time_tmr: true,

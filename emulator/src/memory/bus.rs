@@ -32,6 +32,8 @@ pub struct Bus {
     epoch: AtomicU64,
     /// Whether the guest lets the device master the bus.
     master: AtomicBool,
+    /// Whether what the interrupt handler writes may snoop.
+    interrupts_snoop: AtomicBool,
     /// Whether the guest's processors cache what the device reaches.
     cached: AtomicBool,
     report: Arc<Report>,
@@ -45,6 +47,7 @@ impl Bus {
             files: Mutex::default(),
             epoch: AtomicU64::new(0),
             master: AtomicBool::new(true),
+            interrupts_snoop: AtomicBool::new(true),
             cached: AtomicBool::new(true),
             report,
         }
@@ -165,6 +168,16 @@ impl Bus {
     /// driver that maps all of it write-combined needs no snooping.
     pub fn set_cached(&self, cached: bool) {
         self.cached.store(cached, Ordering::Release);
+    }
+
+    /// Whether the bridge lets what the interrupt handler writes snoop (IH_REQ_NONSNOOP_EN is 0).
+    pub fn set_interrupts_snoop(&self, on: bool) {
+        self.interrupts_snoop.store(on, Ordering::Release);
+    }
+
+    /// As [`Bus::set_interrupts_snoop`] has it.
+    pub fn interrupts_snoop(&self) -> bool {
+        self.interrupts_snoop.load(Ordering::Acquire)
     }
 
     /// Whether an access that doesn't snoop may miss what the guest's processors have stored at a bus

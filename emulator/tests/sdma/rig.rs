@@ -28,6 +28,8 @@ pub const IH_SIZE: u64 = 4096;
 pub const READ_ONLY: u64 = VA + SPACE - PAGE;
 pub const NOWHERE: u64 = VA + SPACE + (1 << 30);
 pub const RING: u64 = 4096;
+/// SDMA0_UTCL1_CNTL: RESP_MODE 3, REDO_DELAY 9.
+const UTCL1: u32 = (3 << 9) | 9;
 
 pub const CHIPS: [&Chip; 2] = [&mi308x::CPX, &navi48::CHIP];
 
@@ -90,15 +92,19 @@ impl Rig {
                     .with(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY, bounded(size.into()))
                     .bits();
                 rig.guest.write_indirect(Block::Nbio, &range, fields);
-                rig.guest
-                    .write_indirect(Block::Nbio, &port, rig.port(0, size));
+                // Number, which is the offset, too, and address (`nbio_v7_9_sdma_doorbell_range`).
+                let (id, address) = [(0xe, 1), (8, 2), (9, 8), (0xa, 9)][n];
+                let to = rig.port(id, size, (id as u8, address));
+                rig.guest.write_indirect(Block::Nbio, &port, to);
             }
         }
         if !rig.is_gfx9() {
             let port = "GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL";
-            rig.guest.write(Block::Nbio, port, rig.port(0x200, 40));
+            rig.guest
+                .write(Block::Nbio, port, rig.port(0x200, 40, (0xe, 3)));
         }
         for engine in 0..chip.sdma.engines {
+            rig.prepare(engine);
             rig.control(engine, 0x3);
         }
         // The interrupt ring.
@@ -117,11 +123,32 @@ impl Rig {
         self.chip.sdma.engines == 4
     }
 
-    fn port(&self, first: u32, size: u8) -> u32 {
+    /// What an engine's registers have before its first queue (`sdma_v4_4_2_inst_init_golden_registers`,
+    /// `sdma_v4_4_2_inst_ctx_switch_enable`, `sdma_v7_0_gfx_resume_instance`).
+    fn prepare(&self, engine: u8) {
+        if self.is_gfx9() {
+            for (name, value) in [
+                ("SDMA_GB_ADDR_CONFIG", 4 << 12),
+                ("SDMA_GB_ADDR_CONFIG_READ", 4 << 12),
+                ("SDMA_UTCL1_TIMEOUT", 0x0080_0080),
+            ] {
+                let address = self.of_engine(engine, name);
+                self.guest.device.write(address.unwrap(), value);
+            }
+        } else {
+            let name = format!("SDMA{engine}_UTCL1_CNTL");
+            self.guest.write(Block::Gc, &name, UTCL1);
+        }
+    }
+
+    /// A port to a client of that number and address.
+    pub fn port(&self, first: u32, size: u8, (id, address): (u8, u8)) -> u32 {
         use nbio_7_9_0::S2A_DOORBELL_ENTRY_1_CTRL as Port;
         let bits = Value::zeroed().with(Port::S2A_DOORBELL_PORT1_ENABLE, true);
         let bits = bits.with(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET, bounded(first));
-        bits.with(Port::S2A_DOORBELL_PORT1_RANGE_SIZE, size).bits()
+        let bits = bits.with(Port::S2A_DOORBELL_PORT1_RANGE_SIZE, size).bits();
+        // AWID from bit 1 on, AWADDR_31_28_VALUE from bit 28 on.
+        bits | (u32::from(id) << 1) | (u32::from(address) << 28)
     }
 
     /// Where a register of an engine of gfx9 is.
@@ -176,7 +203,11 @@ impl Rig {
         } else {
             self.guest.find(Block::Gc, &format!("SDMA{engine}_CNTL"))
         };
-        let value = if self.is_gfx9() { value } else { value & !2 };
+        // AUTO_CTXSW_ENABLE, without which gfx9 has no turn for processes.
+        let value = match self.is_gfx9() {
+            true => value | (1 << 18),
+            false => value & !2,
+        };
         self.guest.device.write(address.unwrap(), value);
     }
 
