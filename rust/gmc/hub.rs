@@ -146,6 +146,13 @@ impl Hubs {
         }
     }
 
+    /// Sets up again what a soft reset of the graphics core takes away.
+    pub(crate) fn restore_graphics(&self) {
+        for hub in self.iter().filter(|hub| hub.table.block == Block::Gc) {
+            self.hal.prepare_hub(&self.regs, hub.instance);
+        }
+    }
+
     /// Turns translation off.
     pub(super) fn disable(&self) {
         let regs = &self.regs;

@@ -64,6 +64,7 @@ impl Method for Soft {
     fn reset(&self, engines: &Engines) -> Result {
         engines.gpu.gfx.soft_reset();
         engines.gpu.dev.check_there()?;
+        engines.gpu.hubs.restore_graphics();
         engines.sdma.reset()
     }
 }
