@@ -79,8 +79,8 @@ pub trait CopyEngines: Send + Sync {
     /// How many there are.
     fn count(&self) -> u8;
 
-    /// Resets one: none of its queues is left, its registers have their start-up values, and its firmware
-    /// runs again.
+    /// Resets one: none of its queues is left, its registers have their start-up values but for how addresses are
+    /// laid out, and its firmware runs again.
     fn reset(&self, engine: u8);
 }
 

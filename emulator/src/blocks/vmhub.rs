@@ -224,7 +224,20 @@ impl VmHubBlock {
         let registers = memory.hub(self.hub).registers();
         let fields = &memory.generation().context;
         let before = registers.cntl.get(vmid).copied().unwrap_or(0);
-        if fields.enable.get(value) == 0 || fields.enable.get(before) == 1 {
+        let (on, was_on) = (
+            fields.enable.get(value) == 1,
+            fields.enable.get(before) == 1,
+        );
+        if vmid == 0 && was_on && !on {
+            drop(registers);
+            if let Some(who) = memory.hub(self.hub).fetches() {
+                self.env.report().violation(format_args!(
+                    "VM_CONTEXT0_CNTL is turned off while {who} by it"
+                ));
+            }
+            return Ok(());
+        }
+        if !on || was_on {
             return Ok(());
         }
         setup::ready(&registers, memory.generation(), vmid, value)

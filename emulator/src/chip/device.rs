@@ -19,6 +19,7 @@ use crate::device::facts::Facts;
 use crate::device::start::Start;
 use crate::device::{Refused, Registers, Services as _};
 use crate::engines::sdma::Engines;
+use crate::memory::hub::Client;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
@@ -87,6 +88,10 @@ impl Device {
         } = config;
         let soc = Soc::new(chip, vram_size, rules, report, trace)?;
         let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
+        let copies: Arc<dyn Client> = sdma.clone();
+        soc.memory
+            .hub(chip.sdma.generation.hub)
+            .add_client(Arc::downgrade(&copies));
         let facts = Facts {
             checks,
             ..chip.facts()

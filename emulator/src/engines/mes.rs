@@ -46,6 +46,8 @@ use crate::device::{IpBlock, Refused};
 use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::runner::{Runner, Thread};
+use crate::memory::hub::Client;
+use crate::memory::Hub;
 use firmware::Firmware;
 use regs::{Order, Regs};
 use rkfd_hw::regs::gc_12_0_0::SPI_CSQ_WF_ACTIVE_COUNT_0;
@@ -124,6 +126,16 @@ impl Registers for Shared {
     }
 }
 
+/// MES has its program in memory (`mes_v12_0_load_microcode` sets CP_MES_IC_BASE), and looks for work there.
+impl Client for Shared {
+    fn fetches(&self) -> Option<String> {
+        let regs = self.regs();
+        let mut running = slot::Pipe::ALL.into_iter().filter(|pipe| regs.runs(*pipe));
+        let pipe = running.next()? as u32;
+        Some(format!("pipe {pipe} of MES runs and reads its program"))
+    }
+}
+
 /// The most waves that a register counts.
 const MOST: u32 = SPI_CSQ_WF_ACTIVE_COUNT_0::COUNT.mask();
 
@@ -157,6 +169,9 @@ impl Mes {
             runner: Arc::default(),
             waves: WaveSlots::new(&facts),
         });
+        let client: Arc<dyn Client> = shared.clone();
+        let hub = shared.env.memory().hub(Hub::Gfx(0));
+        hub.add_client(Arc::downgrade(&client));
         let its = shared.clone();
         let thread = Thread::start("rkfd-mes", &shared.env, shared.runner.clone(), || {
             Firmware::new(its)

@@ -42,6 +42,7 @@ use crate::blocks::smu::CopyEngines;
 use crate::device::firmware::Firmware;
 use crate::device::Env;
 use crate::engines::Wake;
+use crate::memory::hub::Client;
 use crate::report::Wrong;
 use engine::Worker;
 pub use generation::Generation;
@@ -266,6 +267,7 @@ impl Engines {
             .engines
             .get(usize::from(slot.engine))
             .ok_or_else(|| format!("SDMA engine {} is not there", slot.engine))?;
+        engine.regs.are_golden(self.shape.generation)?;
         for other in self.engines.iter().flat_map(|e| e.shared().views.clone()) {
             let Some(other) = other else { continue };
             if other.mqd == queue.mqd || other.doorbell == queue.doorbell {
@@ -396,6 +398,26 @@ impl Engines {
     }
 }
 
+/// An engine fetches from its own ring without being asked, since it looks for the write pointer in memory
+/// (WPTR_POLL). That of SDMA 7.0 has its program in memory, too (`sdma_v7_0_load_microcode` sets IC_BASE).
+impl Client for Engines {
+    fn fetches(&self) -> Option<String> {
+        let in_memory = self.shape.generation.program_in_memory;
+        let mut all = (0..).zip(&self.engines);
+        all.find_map(|(n, engine)| {
+            if engine.kernel.runs() {
+                Some(format!("SDMA engine {n} reads its ring (RB_ENABLE)"))
+            } else if in_memory && engine.regs.was_let_run() {
+                Some(format!(
+                    "SDMA engine {n} isn't halted and reads its program"
+                ))
+            } else {
+                None
+            }
+        })
+    }
+}
+
 impl CopyEngines for Engines {
     fn count(&self) -> u8 {
         self.shape.engines
@@ -404,7 +426,12 @@ impl CopyEngines for Engines {
     fn reset(&self, engine: u8) {
         let firmware = self.env.firmware();
         let is_there = firmware.was_there() || firmware.has(Firmware::Sdma(engine));
+        let its = self.engines.get(usize::from(engine));
+        let kept = its.map(|engine| engine.regs.addresses());
         self.full_reset(engine, is_there);
+        if let (Some(its), Some(kept)) = (its, kept) {
+            its.regs.set_addresses(kept);
+        }
     }
 }
 

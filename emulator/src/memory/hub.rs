@@ -14,7 +14,7 @@ use super::walk::{Context, FaultReason, Place, Translation};
 use super::{Hub, Layout, Memory, Node};
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::Value;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 /// VMIDs of a hub.
 pub const VMIDS: usize = 16;
@@ -58,9 +58,16 @@ pub struct Registers {
     pub fault_address: [u32; 2],
 }
 
+/// An engine whose firmware reaches memory by VMID 0 of a hub, unasked.
+pub trait Client: Send + Sync {
+    /// Who does so now, and what it reaches.
+    fn fetches(&self) -> Option<String>;
+}
+
 /// A hub.
 pub struct VmHub {
     hub: Hub,
+    clients: Mutex<Vec<Weak<dyn Client>>>,
     registers: Mutex<Registers>,
     power_on: Registers,
     tlbs: [Tlb; VMIDS],
@@ -87,6 +94,7 @@ impl VmHub {
         };
         Self {
             hub,
+            clients: Mutex::default(),
             registers: Mutex::new(power_on.clone()),
             power_on,
             tlbs: std::array::from_fn(|_| Tlb::new(lines)),
@@ -106,6 +114,19 @@ impl VmHub {
         self.registers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Engines that are asked by [`VmHub::fetches`] from now on.
+    pub fn add_client(&self, client: Weak<dyn Client>) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.push(client);
+    }
+
+    /// Who needs VMID 0 now, and for what.
+    pub fn fetches(&self) -> Option<String> {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = clients.iter().filter_map(Weak::upgrade);
+        all.find_map(|client| client.fetches())
     }
 
     /// Start-up state again.

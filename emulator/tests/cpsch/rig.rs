@@ -11,7 +11,7 @@ use rkfd_emulator::trace::Trace;
 use rkfd_emulator_testkit::{hub_set_up, FAULT_DEFAULTS};
 use rkfd_hw::pm4::*;
 use rkfd_hw::regs::{gc_9_4_3 as gc, hdp_4_4_2 as hdp, nbio_7_9_0 as nbio};
-use rkfd_hw::regs::{osssys_4_4_2 as oss, AnyReg, Value};
+use rkfd_hw::regs::{osssys_4_4_2 as oss, sdma_4_4_2 as sdma, AnyReg, Value};
 use rkfd_hw::value::Bounded;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -206,6 +206,18 @@ impl Rig {
             .with(c::WPTR_OVERFLOW_ENABLE, true)
             .bits();
         drop(ring);
+        // `sdma_v4_4_2_inst_init_golden_registers`, `sdma_v4_4_2_inst_ctx_switch_enable`.
+        for engine in 0..2 {
+            for (reg, value) in [
+                (sdma::SDMA_GB_ADDR_CONFIG.any(), 4 << 12),
+                (sdma::SDMA_GB_ADDR_CONFIG_READ.any(), 4 << 12),
+                (sdma::SDMA_UTCL1_TIMEOUT.any(), 0x0080_0080),
+                // TRAP_ENABLE, UTC_L1_ENABLE, AUTO_CTXSW_ENABLE.
+                (sdma::SDMA_CNTL.any(), 1 | (1 << 1) | (1 << 18)),
+            ] {
+                self.device.write(self.offset(reg, engine), value);
+            }
+        }
         soc.doorbells.route_graphics(true);
         soc.doorbells.enable(true);
     }

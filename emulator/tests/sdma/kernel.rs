@@ -481,3 +481,83 @@ fn it_writes_page_tables_and_reaches_registers() {
         assert_eq!(kernel.rig.guest.findings(), Vec::<String>::new());
     });
 }
+
+/// Linux stops the queue, halts the engine where its program is in memory, and only then turns the address translation
+/// off (`sdma_v4_4_2_hw_fini`, `sdma_v7_0_hw_fini`).
+#[test]
+fn its_hub_is_turned_off_after_the_engine() {
+    for chip in CHIPS {
+        // With the queue on, with the engine running, and with neither.
+        for (stop, halt) in [(false, false), (true, false), (true, true)] {
+            let kernel = Kernel::new(Rig::new(chip));
+            let (rig, gfx9) = (&kernel.rig, kernel.rig.is_gfx9());
+            let halts = match gfx9 {
+                true => rig.of_engine(ENGINE, "SDMA_F32_CNTL"),
+                false => rig.guest.find(Block::Gc, "SDMA1_MCU_CNTL"),
+            };
+            let halts = halts.expect("the chip has the register");
+            rig.guest.device.write(halts, 0);
+            if stop {
+                kernel.stop();
+            }
+            if halt {
+                rig.guest.device.write(halts, 1);
+            }
+            match gfx9 {
+                true => rig.guest.write(Block::Mmhub, "VM_CONTEXT0_CNTL", 0),
+                false => rig.guest.write(Block::Gc, "GCVM_CONTEXT0_CNTL", 0),
+            }
+            let all = rig.guest.findings();
+            // The engine of gfx9 has its program inside.
+            let why = match (stop, halt || gfx9) {
+                (false, _) => "engine 1 reads its ring (RB_ENABLE) by it",
+                (true, false) => "engine 1 isn't halted and reads its program by it",
+                (true, true) => {
+                    assert_eq!(all, [""; 0]);
+                    continue;
+                }
+            };
+            assert!(
+                all.first().is_some_and(|one| one.contains(why)),
+                "{all:?}, not {why}"
+            );
+        }
+    }
+}
+
+#[test]
+fn it_needs_golden_registers() {
+    for chip in CHIPS {
+        let mut kernel = Kernel::new(Rig::new(chip));
+        kernel.stop();
+        let cases: &[(&str, u32)] = match kernel.rig.is_gfx9() {
+            true => &[
+                ("SDMA_GB_ADDR_CONFIG", 4 << 12),
+                ("SDMA_GB_ADDR_CONFIG_READ", 4 << 12),
+                ("SDMA_UTCL1_TIMEOUT", 0x0080_0080),
+            ],
+            false => &[("SDMA1_UTCL1_CNTL", (3 << 9) | 9)],
+        };
+        for (n, &(name, value)) in cases.iter().enumerate() {
+            let rig = &kernel.rig;
+            let at = match rig.is_gfx9() {
+                true => rig.of_engine(ENGINE, name),
+                false => rig.guest.find(Block::Gc, name),
+            };
+            let at = at.expect("the chip has the register");
+            rig.guest.device.write(at, 0);
+            let control = kernel.prepare();
+            kernel.set("RB_CNTL", control | 1);
+            let all = kernel.rig.guest.findings();
+            assert!(
+                all.len() == n + 1 && all[n].contains("of the engine has 0x0 in bits"),
+                "{all:?}"
+            );
+            assert_eq!(kernel.reg("RB_CNTL") & 1, 0);
+            kernel.rig.guest.device.write(at, value);
+        }
+        kernel.start();
+        kernel.run(&fence(MC + B, 6));
+        assert_eq!(kernel.word(B), 6);
+    }
+}

@@ -452,8 +452,54 @@ fn a_packet_that_hangs_has_the_engine_until_that_is_reset() {
     assert_eq!(rig.guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0, "it runs");
     rig.write(ring.wptr, &[0; 8]);
     rig.control(0, rig.guest.read(Block::Sdma, "SDMA_CNTL") | 1);
+    rig.guest
+        .write(Block::Sdma, "SDMA_UTCL1_TIMEOUT", 0x0080_0080);
     let mut next = rig.mapped(0, 2);
     rig.run(&mut next, &fence(B, 3));
     assert_eq!(rig.word(B), 3);
     rig.expect(&[]);
+}
+
+/// The engine of gfx9 stays with the kernel's queue (`sdma_v4_4_2_inst_ctx_switch_enable`).
+#[test]
+fn gfx9_has_turns_for_processes_only_by_auto_ctxsw_enable() {
+    let rig = Rig::new(CHIPS[0]);
+    let mut ring = rig.mapped(0, 2);
+    let cntl = rig.guest.read(Block::Sdma, "SDMA_CNTL");
+    rig.guest.write(Block::Sdma, "SDMA_CNTL", cntl & !(1 << 18));
+    rig.put(&mut ring, &fence(B, 1));
+    rig.ring_bell(&ring);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_eq!(rig.word(B), 0);
+    rig.guest.write(Block::Sdma, "SDMA_CNTL", cntl);
+    rig.wait(|| rig.word(B) == 1);
+    rig.expect(&[]);
+}
+
+/// A port that names another client by number or address leads there (`nbio_v7_9_sdma_doorbell_range`,
+/// `nbif_v6_3_1_sdma_doorbell_range`).
+#[test]
+fn a_port_leads_to_the_client_that_it_names() {
+    each(|rig| {
+        let (port, right) = match rig.is_gfx9() {
+            true => ("S2A_DOORBELL_ENTRY_1_CTRL", rig.port(0xe, 20, (0xe, 1))),
+            false => (
+                "GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL",
+                rig.port(0x200, 40, (0xe, 3)),
+            ),
+        };
+        let set = |value| match rig.is_gfx9() {
+            true => rig.guest.write_indirect(Block::Nbio, port, value),
+            false => rig.guest.write(Block::Nbio, port, value),
+        };
+        let reaches = || rig.guest.device.soc.doorbells.reaches_sdma(0, 0x200);
+        assert!(reaches());
+        // AWID, AWADDR_31_28_VALUE; and the offset, which is the range's beginning in the other.
+        for wrong in [0x1f << 1, 0xf << 28, 0x3ff << 7] {
+            set(right & !wrong);
+            assert!(!reaches(), "{wrong:#x}");
+            set(right);
+            assert!(reaches());
+        }
+    });
 }

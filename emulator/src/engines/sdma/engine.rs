@@ -72,6 +72,7 @@ impl Worker {
         let mut worked = self.obey(engine);
         let hung = |h: &Loaded| h.hung.is_some();
         let hung = self.queues.iter().flatten().any(hung);
+        let switches = !self.all.shape.generation.switches_if_told || engine.regs.switches();
         for n in 0..PLACES {
             let Some(mut h) = self.queues.get_mut(n).and_then(Option::take) else {
                 continue;
@@ -82,7 +83,7 @@ impl Worker {
             let has_turn = if hung {
                 h.hung.is_some()
             } else {
-                h.stop.is_none()
+                h.stop.is_none() && (h.q.is_kernels() || switches)
             };
             if has_turn && engine.regs.runs() {
                 let ran = self.turn(engine, &mut h);

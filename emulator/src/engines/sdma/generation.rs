@@ -8,6 +8,7 @@ use super::{MQD_WORDS, QUEUES};
 use crate::memory::Hub;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::mqd::{v12, v9};
+use rkfd_hw::regs::Value;
 
 /// The place of a kernel's queue that is none of those that processes get.
 const OWN: u8 = QUEUES as u8;
@@ -38,6 +39,12 @@ pub struct Generation {
     pub(super) irq: Interrupts,
     /// The register that halts an engine: HALT is the same bit in all.
     pub(super) halts: &'static str,
+    /// Whether an engine reads its program from memory, by VMID 0, while it runs.
+    pub(super) program_in_memory: bool,
+    /// Whether it leaves the kernel's queue for those of processes only by AUTO_CTXSW_ENABLE.
+    pub(super) switches_if_told: bool,
+    /// What an engine's registers have before a queue is on it: name, bits, their value.
+    pub(super) golden: &'static [(&'static str, u32, u32)],
     /// What the engines' registers are called: what stands in front, then of a queue.
     pub(super) names: Names,
     /// The name of an engine for its hub (`mmhub_client_ids_aldebaran` in `amdgpu/gmc_v9_0.c`,
@@ -166,6 +173,21 @@ pub const V4_4_2: Generation = Generation {
         ring_id: |_, queue| if queue == OWN { 0 } else { queue + 2 },
     },
     halts: "F32_CNTL",
+    program_in_memory: false,
+    switches_if_told: true,
+    // `sdma_v4_4_2_inst_init_golden_registers`, `sdma_v4_4_2_inst_ctx_switch_enable`.
+    golden: {
+        use rkfd_hw::regs::sdma_4_4_2::SDMA_GB_ADDR_CONFIG as Addresses;
+        const BITS: u32 = Addresses::NUM_BANKS.mask() | Addresses::PIPE_INTERLEAVE_SIZE.mask();
+        const VALUE: u32 = Value::zeroed()
+            .having(Addresses::NUM_BANKS.is::<4>())
+            .bits();
+        &[
+            ("GB_ADDR_CONFIG", BITS, VALUE),
+            ("GB_ADDR_CONFIG_READ", BITS, VALUE),
+            ("UTCL1_TIMEOUT", u32::MAX, 0x0080_0080),
+        ]
+    },
     names: Names {
         numbered: false,
         queue: "RLC",
@@ -238,6 +260,20 @@ pub const V7_0: Generation = Generation {
         ring_id: |engine, queue| (engine << 4) | queue,
     },
     halts: "MCU_CNTL",
+    program_in_memory: true,
+    switches_if_told: false,
+    // `sdma_v7_0_gfx_resume_instance`: addresses that are not copied get an answer, too.
+    golden: {
+        use rkfd_hw::regs::gc_12_0_0::SDMA0_UTCL1_CNTL as Utcl1;
+        const VALUE: Value<Utcl1> = Value::zeroed()
+            .having(Utcl1::RESP_MODE.is::<3>())
+            .having(Utcl1::REDO_DELAY.is::<9>());
+        &[(
+            "UTCL1_CNTL",
+            Utcl1::RESP_MODE.mask() | Utcl1::REDO_DELAY.mask(),
+            VALUE.bits(),
+        )]
+    },
     names: Names {
         numbered: true,
         queue: "QUEUE",

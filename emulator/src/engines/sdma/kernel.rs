@@ -170,6 +170,8 @@ impl Engines {
                 };
                 let queue = Queue::of_kernel(&*self.env, generation, number, reg);
                 let queue = queue.map_err(|wrong| Refused::Undefined(wrong.what))?;
+                let golden = engine.regs.are_golden(generation);
+                golden.map_err(Refused::Undefined)?;
                 self.connect_kernel(engine, queue)?;
             }
             (true, false) => {

@@ -18,9 +18,10 @@ use crate::blocks::store::Store;
 use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::gc_12_0_0::SDMA0_MCU_CNTL;
-use rkfd_hw::regs::sdma_4_4_2::SDMA_F32_CNTL;
+use rkfd_hw::regs::sdma_4_4_2::{SDMA_CNTL, SDMA_F32_CNTL};
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::regs::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 /// Registers that are storage, without what stands in front of the name, and their values at
@@ -53,12 +54,12 @@ const IDLE: u32 = 1 << 2;
 /// set until the queue is gone.
 const RESET_REQUEST: &str = "QUEUE_RESET_REQ";
 
-/// An engine's registers that are storage.
-pub(super) struct Regs(Store);
+/// An engine's registers that are storage, and whether the host has let it run since start-up.
+pub(super) struct Regs(Store, AtomicBool);
 
 impl Default for Regs {
     fn default() -> Self {
-        Self(Store::new(STORED))
+        Self(Store::new(STORED), AtomicBool::new(false))
     }
 }
 
@@ -75,14 +76,54 @@ impl Regs {
         halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0 && reset == 0
     }
 
+    /// Whether the engine runs, and the host has let it.
+    pub fn was_let_run(&self) -> bool {
+        self.runs() && self.1.load(Ordering::Acquire)
+    }
+
+    /// Whether the engine takes turns between its queues (AUTO_CTXSW_ENABLE of SDMA 4.4.2).
+    pub fn switches(&self) -> bool {
+        Value::new(self.control()).get(SDMA_CNTL::AUTO_CTXSW_ENABLE) == 1
+    }
+
+    /// That the registers have what a queue needs.
+    ///
+    /// # Errors
+    /// What one has instead.
+    pub fn are_golden(&self, generation: &Generation) -> Result<(), String> {
+        for &(name, bits, value) in generation.golden {
+            let got = self.0.get(name).unwrap_or(0) & bits;
+            if got != value {
+                return Err(format!(
+                    "{name} of the engine has {got:#x} in bits {bits:#x}, not {value:#x}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The security processor has loaded the firmware, and lets the engine run.
     fn start(&self) {
         self.0.set("F32_CNTL", 0);
     }
 
+    /// What Linux sets when the device starts, and not again after it has an engine reset
+    /// (`sdma_v4_4_2_restore_queue`).
+    pub fn addresses(&self) -> [(&'static str, u32); 2] {
+        let names = ["GB_ADDR_CONFIG", "GB_ADDR_CONFIG_READ"];
+        names.map(|name| (name, self.0.get(name).unwrap_or(0)))
+    }
+
+    /// Sets them.
+    pub fn set_addresses(&self, all: [(&'static str, u32); 2]) {
+        all.iter()
+            .for_each(|&(name, value)| self.0.set(name, value));
+    }
+
     /// Start-up values: the engine runs, or is halted by that register.
     pub fn reset(&self, runs: bool, halts: &str) {
         self.0.reset();
+        self.1.store(false, Ordering::Release);
         if !runs {
             self.0.set(halts, SDMA_F32_CNTL::HALT.mask());
         }
@@ -357,6 +398,9 @@ impl IpBlock for Registers {
             return Ok(());
         }
         engine.regs.0.put(rest, value)?;
+        if rest == self.all.shape.generation.halts {
+            engine.regs.1.store(true, Ordering::Release);
+        }
         match engine.regs.runs() {
             true => engine.wake.ring(),
             false => engine.halt(),
