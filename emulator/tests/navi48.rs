@@ -305,6 +305,10 @@ fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
 fn ih_ring(guest: &Guest) {
     let w = |name, value| guest.write(Block::Osssys, name, value);
     w("IH_CHICKEN", 1 << 4);
+    // CLIENT18_IS_STORM_CLIENT, FLOOD_CNTL_ENABLE, DELAY 3.
+    w("IH_STORM_CLIENT_LIST_CNTL", 1 << 18);
+    w("IH_INT_FLOOD_CNTL", 1 << 3);
+    w("IH_MSI_STORM_CTRL", 3);
     w("IH_RB_BASE", ((RAM + 0x1000) >> 8) as u32);
     w("IH_RB_BASE_HI", ((RAM + 0x1000) >> 40) as u32);
     w("IH_RB_WPTR_ADDR_LO", RAM as u32);
@@ -361,4 +365,24 @@ fn a_doorbell_outside_the_port_s_range_does_not_reach_ih() {
     guest.device.soc.doorbells.store_u32(0x2f0, 32);
     guest.device.soc.interrupts.poll();
     guest.expect_violation("not routed");
+}
+
+/// Page faults in a row are a storm that the handler holds back, if its driver says so (`ih_v7_0_irq_init`).
+#[test]
+fn interrupts_are_enabled_after_what_holds_storms_back() {
+    for (name, value) in [
+        ("IH_STORM_CLIENT_LIST_CNTL", 1 << 18),
+        ("IH_INT_FLOOD_CNTL", 1 << 3),
+        ("IH_MSI_STORM_CTRL", 3),
+    ] {
+        let guest = Guest::of(&CHIP, &[]);
+        ih_ring(&guest);
+        assert_eq!(guest.findings(), [""; 0]);
+        let cntl = guest.read(Block::Osssys, "IH_RB_CNTL");
+        guest.write(Block::Osssys, "IH_RB_CNTL", cntl & !1);
+        guest.write(Block::Osssys, name, 0);
+        guest.write(Block::Osssys, "IH_RB_CNTL", cntl);
+        guest.expect_violation("page faults would come as a storm");
+        assert_eq!(guest.findings().len(), 1, "without {value:#x} in {name}");
+    }
 }

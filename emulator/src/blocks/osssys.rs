@@ -4,7 +4,7 @@
 //!
 //! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled, and
 //! in 7.0 which clients' interrupts go to ring 1 instead, whose registers are storage: those of a route are
-//! lost. The registers of the retry filter (CAM), of storms and floods, are storage.
+//! lost. The registers of the retry filter (CAM) are storage. Those of storms and floods only have to be set.
 //!
 //! A driver that was there before leaves its routes: a warm device starts with them.
 
@@ -14,8 +14,8 @@ use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 // The fields used here are the same in both versions.
 use rkfd_hw::regs::osssys_4_4_2::{IH_RB_CNTL, IH_RB_WPTR};
-use rkfd_hw::regs::RegInfo;
 use rkfd_hw::regs::Value;
+use rkfd_hw::regs::{osssys_7_0_0, RegInfo};
 use std::sync::Arc;
 
 const STORED: &[&str] = &[
@@ -51,17 +51,25 @@ pub struct Osssys {
     store: Store,
     /// The first route to ring 1 of a warm device.
     left: u32,
+    /// Whether page faults may come as a storm of messages, as in 7.0.
+    has_storms: bool,
 }
 
 impl Osssys {
     /// Start-up state; `left` is the route to ring 1 that another driver has left on a warm device
     /// (`IH_RING1_CLIENT_CFG_DATA` 0).
-    pub fn new(env: Arc<dyn Env>, interrupts: Arc<Interrupts>, left: u32) -> Self {
+    pub fn new(
+        env: Arc<dyn Env>,
+        interrupts: Arc<Interrupts>,
+        left: u32,
+        has_storms: bool,
+    ) -> Self {
         let block = Self {
             env,
             interrupts,
             store: Store::zeroed(STORED),
             left,
+            has_storms,
         };
         block.start();
         block
@@ -93,6 +101,34 @@ impl Osssys {
         Some((number.parse().ok()?, mm))
     }
 
+    /// That page faults in a row don't make a storm of messages (7.0): its driver sets these before it lets interrupts
+    /// through (`ih_v7_0_irq_init`).
+    fn is_throttled(&self) -> Result<(), Refused> {
+        use osssys_7_0_0::{
+            IH_INT_FLOOD_CNTL as Flood, IH_MSI_STORM_CTRL as Storm,
+            IH_STORM_CLIENT_LIST_CNTL as Clients,
+        };
+        let get = |name| self.store.get(name).unwrap_or(0);
+        let missing = if !self.has_storms {
+            None
+        } else if Value::<Storm>::new(get("IH_MSI_STORM_CTRL")).get(Storm::DELAY) == 0 {
+            Some("IH_MSI_STORM_CTRL.DELAY is 0")
+        } else if !Value::<Flood>::new(get("IH_INT_FLOOD_CNTL")).is_set(Flood::FLOOD_CNTL_ENABLE) {
+            Some("IH_INT_FLOOD_CNTL.FLOOD_CNTL_ENABLE is 0")
+        } else if !Value::<Clients>::new(get("IH_STORM_CLIENT_LIST_CNTL"))
+            .is_set(Clients::CLIENT18_IS_STORM_CLIENT)
+        {
+            Some("IH_STORM_CLIENT_LIST_CNTL.CLIENT18_IS_STORM_CLIENT is 0")
+        } else {
+            None
+        };
+        missing.map_or(Ok(()), |what| {
+            Err(Refused::Undefined(format!(
+                "interrupts are enabled while {what}: page faults would come as a storm"
+            )))
+        })
+    }
+
     fn write_cntl(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
         let mut ring = self.interrupts.ring();
         let mut rest = [value];
@@ -115,6 +151,9 @@ impl Osssys {
                 .bits();
         }
         let enabled = Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0;
+        if enabled && Value::new(value).get(IH_RB_CNTL::ENABLE_INTR) != 0 {
+            self.is_throttled()?;
+        }
         if enabled && ring.size().is_none() {
             return Err(Refused::Undefined(
                 "ring enabled with a size that it can't have".into(),

@@ -70,6 +70,8 @@ impl Blocks {
                 soc.clone(),
                 soc.interrupts.clone(),
                 (soc.chip.facts().start_up("IH_RING1_CLIENT_CFG_DATA")).unwrap_or(0),
+                (soc.chip.blocks.iter().flat_map(|block| block.table.regs))
+                    .any(|reg| reg.reg.name == "IH_MSI_STORM_CTRL"),
             ),
             mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
             gfxhubs: (soc.memory.graphics_hubs())
