@@ -342,6 +342,19 @@ fn the_first_queue_needs_golden_registers() {
     assert!(rig.is_active(KIQ));
 }
 
+/// `gfx_v9_4_3_xcc_kiq_init_register` sets the range before the queue is active.
+#[test]
+fn the_kiqs_doorbell_is_in_the_range() {
+    let rig = Rig::bare(&[]);
+    rig.start_kiq();
+    rig.select(KIQ);
+    rig.write(gc::CP_HQD_ACTIVE, 0);
+    rig.write(gc::CP_MEC_DOORBELL_RANGE_UPPER, 0);
+    rig.write(gc::CP_HQD_ACTIVE, 1);
+    rig.violated("leaves the KIQ's doorbell out");
+    assert!(!rig.is_active(KIQ));
+}
+
 /// `gfx_v9_0_ring_set_wptr_compute` stores the pointer, then rings.
 #[test]
 fn a_kernel_queues_pointer_is_in_memory_before_its_doorbell() {

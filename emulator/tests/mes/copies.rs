@@ -88,8 +88,12 @@ impl Both {
         let (mut rig, memory) = start_with(rules);
         let resources = Rig::resources(0).with(SetHwResources::SDMA_HQD_MASK_0, 0xfc);
         assert_eq!(rig.submit(0, &resources.0, 50), 1);
-        let mut patience =
-            SetHwResources1::zeroed().with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3);
+        let mut patience = SetHwResources1::zeroed()
+            .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3)
+            .with(
+                SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
+                mc(CONTEXT + 16),
+            );
         patience.0[0] = header(op::SET_HW_RSRC_1);
         assert_eq!(rig.submit(0, &patience.0, 2), 1);
         let p = Process::saving(&memory, 0x8001);

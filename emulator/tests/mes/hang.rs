@@ -13,7 +13,12 @@ use std::time::{Duration, Instant};
 /// A rig whose MES waits 300 ms for a queue, and a queue that never leaves by itself.
 fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
     let (mut rig, memory) = start();
-    let mut patience = SetHwResources1::zeroed().with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3);
+    let mut patience = SetHwResources1::zeroed()
+        .with(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT, 3)
+        .with(
+            SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR,
+            mc(CONTEXT + 16),
+        );
     patience.0[0] = header(op::SET_HW_RSRC_1);
     assert_eq!(rig.submit(0, &patience.0, 2), 1);
     let p = Process::saving(&memory, 0x8001);

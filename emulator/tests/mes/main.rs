@@ -143,6 +143,7 @@ fn resources_are_checked() {
     let cases = [
         (good.with(R::VMID_MASK_GFXHUB, 0xff01), "VMID 0"),
         (good.with(R::VMID_MASK_GFXHUB, 0), "nothing is left"),
+        (good.with(R::VMID_MASK_MMHUB, 0), "nothing is left"),
         (
             good.with(R::COMPUTE_HQD_MASK_2, 1),
             "HQDs that the chip lacks",
@@ -169,6 +170,16 @@ fn resources_are_checked() {
     let fences = good.with(R::ENABLE_MES_FENCE_INT, true);
     let status = rig.submit(0, &fences.0, 50);
     assert_eq!(status, error(5, op::SET_HW_RSRC, 0, 2));
+    for other in [
+        good.with(R::DISABLE_RESET, false),
+        good.with(R::DISABLE_MES_LOG, false),
+        good.with(R::USE_DIFFERENT_VMID_COMPUTE, false),
+        good.with(R::ENABLE_REG_ACTIVE_POLL, false),
+        good.with(R::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK, false),
+    ] {
+        let status = rig.submit(0, &other.0, 50);
+        assert_eq!(status, error(5, op::SET_HW_RSRC, 0, 2));
+    }
     let nowhere = good.with(R::G_SCH_CTX_GPU_MC_PTR, 0);
     assert_eq!(
         rig.submit(0, &nowhere.0, 50),
@@ -405,5 +416,37 @@ fn halting_takes_the_rings_away_and_a_reset_everything() {
     rig.guest.device.reset();
     assert_eq!(rig.read("SCRATCH_REG0"), 0);
     assert_eq!(rig.read("CP_MES_CNTL"), 1 << 30);
+    assert_eq!(rig.guest.findings(), [""; 0]);
+}
+
+/// Linux sets these before it has a ring.
+#[test]
+fn a_ring_needs_what_the_command_processor_is_told() {
+    for (name, why) in [
+        ("CP_DEBUG", "lets a page fault halt"),
+        ("CP_MEC_DOORBELL_RANGE_UPPER", "has no doorbell"),
+    ] {
+        let rig = Rig::new(&[]);
+        rig.enable();
+        let value = rig.read(name);
+        rig.gc(name, 0);
+        rig.kernel_ring();
+        rig.guest.expect_violation(why);
+        rig.gc(name, value);
+        rig.kernel_ring();
+        assert_eq!(rig.guest.findings().len(), 1);
+    }
+}
+
+/// `gfx_v12_0_hw_fini` halts MES, and turns the hub off last.
+#[test]
+fn the_hub_is_turned_off_after_mes() {
+    let rig = Rig::started(&[]);
+    rig.gc("GCVM_CONTEXT0_CNTL", 0);
+    rig.guest
+        .expect_violation("pipe 0 of MES runs and reads its program by it");
+    let rig = Rig::started(&[]);
+    rig.gc("CP_MES_CNTL", (1 << 4) | (3 << 16) | (1 << 30));
+    rig.gc("GCVM_CONTEXT0_CNTL", 0);
     assert_eq!(rig.guest.findings(), [""; 0]);
 }

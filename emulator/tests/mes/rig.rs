@@ -21,6 +21,8 @@ pub const MQD: [u64; 2] = [0x20_2000, 0x20_3000];
 pub const WPTR: [u64; 2] = [0x20_4000, 0x20_4008];
 pub const STATUS: u64 = 0x20_5000;
 pub const FENCE: u64 = 0x20_5008;
+/// CP_DEBUG: CPG_UTCL1_ERROR_HALT_DISABLE.
+const NO_HALT: u32 = 1 << 15;
 pub const CONTEXT: u64 = 0x20_6000;
 pub const BUFFER: u64 = 0x20_7000;
 /// AMDGPU_NAVI10_DOORBELL_MES_RING0 and 1, doubled.
@@ -54,6 +56,11 @@ impl Rig {
         // What another driver left there would lose page faults.
         guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0);
         guest.open_doorbells();
+        // Their engines' RESP_MODE 3, REDO_DELAY 9 (`sdma_v7_0_gfx_resume_instance`).
+        for engine in 0..2 {
+            let name = format!("SDMA{engine}_UTCL1_CNTL");
+            guest.write(Block::Gc, &name, (3 << 9) | 9);
+        }
         Self {
             guest,
             wptr: [0, 0],
@@ -70,6 +77,9 @@ impl Rig {
 
     /// `mes_v12_0_kiq_setting` and `mes_v12_0_enable`.
     pub fn enable(&self) {
+        // `gfxhub_v12_0_set_fault_enable_default` and `gfx_v12_0_cp_set_doorbell_range`.
+        self.gc("CP_DEBUG", NO_HALT);
+        self.gc("CP_MEC_DOORBELL_RANGE_UPPER", 0x8a << 3);
         self.gc("RLC_CP_SCHEDULERS", 0x80 | (3 << 5) | (1 << 3));
         for (pipe, select) in SELECT.into_iter().enumerate() {
             self.gc("GRBM_GFX_CNTL", select);

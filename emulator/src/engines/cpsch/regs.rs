@@ -9,7 +9,7 @@
 //! Sources: Linux, `amdgpu/gfx_v9_4_3.c` (what is accessed, and how), `gc_9_0_default.h` (values
 //! after a reset; gfx942's own are not public).
 //!
-//! Not enforced: CP_MEC_DOORBELL_RANGE. Linux sets its upper end to the last doorbell of the
+//! Not enforced but for the KIQ's: CP_MEC_DOORBELL_RANGE. Linux sets its upper end to the last doorbell of the
 //! kernel's page, and rings user queues far beyond (`gfx_v9_4_3_xcc_kiq_init_register`); its use
 //! is waking a power-gated core (`gfx_v9_0_kiq_init_register`).
 
@@ -374,6 +374,9 @@ impl Regs {
                 let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
                     .map_err(|wrong| Refused::Undefined(wrong.what))?;
                 self.golden()?;
+                if role == Role::Kiq {
+                    self.wakes_for(queue.doorbell)?;
+                }
                 self.orders
                     .push(Order::Connect(slot, Box::new(queue), role));
             } else if active && value & 1 == 0 {
@@ -410,6 +413,16 @@ impl Regs {
         }
         if Value::new(get("TCP_UTCL1_CNTL2")).get(gc::TCP_UTCL1_CNTL2::SPARE) != 1 {
             return undefined("TCP_UTCL1_CNTL2.SPARE is not 1, its golden value");
+        }
+        Ok(())
+    }
+
+    /// That a doorbell of the kernel's queue wakes a graphics core without power.
+    fn wakes_for(&self, doorbell: u32) -> Result<(), Refused> {
+        let get = |name| self.stored.get(name).unwrap_or(0);
+        let range = get("CP_MEC_DOORBELL_RANGE_LOWER")..get("CP_MEC_DOORBELL_RANGE_UPPER");
+        if !range.contains(&(doorbell * 4)) {
+            return undefined("CP_MEC_DOORBELL_RANGE leaves the KIQ's doorbell out");
         }
         Ok(())
     }

@@ -87,6 +87,8 @@ impl Firmware {
                 {
                     return not_modelled("a debug context or the mode of several dies");
                 }
+                let fence = p.get(SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR);
+                memory("cleaner_shader_fence_mc_addr", self.space().load_u64(fence))?;
                 let units = p.get(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT) as u32;
                 if pipe == Pipe::Scheduler && units != 0 {
                     self.control.patience = PATIENCE_UNIT.saturating_mul(units);

@@ -80,6 +80,9 @@ impl Firmware {
         if level >= LEVELS || inside >= LEVELS {
             return api(code::VALUE, "a priority level beyond 4");
         }
+        if p.get(A::PROCESS_QUANTUM) == 0 || p.get(A::GANG_QUANTUM) == 0 {
+            return api(code::VALUE, "a quantum of 0");
+        }
         let control = p.get(A::VM_CONTEXT_CNTL) as u32;
         if Value::new(control).get(CONTEXT::ENABLE_CONTEXT) == 0 {
             return api(code::VALUE, "vm_context_cntl does not enable the context");

@@ -416,6 +416,7 @@ impl Regs {
                         return undefined("RLC_CP_SCHEDULERS does not name the queue");
                     }
                     let ring = Ring::from_hqd(self.image(bank)).map_err(Refused::Undefined)?;
+                    self.is_set_up()?;
                     self.orders.push(Order::Connect(pipe, Box::new(ring)));
                 }
                 (Bank::Compute(_), false, true) => {
@@ -440,6 +441,20 @@ impl Regs {
         }
         if let Some(cell) = self.image_mut(bank).0.get_mut(word) {
             *cell = value;
+        }
+        Ok(())
+    }
+
+    /// That the command processor goes on after a page fault (`gfxhub_v12_0_set_fault_enable_default`) and knows which
+    /// doorbells are its own (`gfx_v12_0_cp_set_doorbell_range`).
+    fn is_set_up(&self) -> Result<(), Refused> {
+        let get = |name| self.stored.get(name).unwrap_or(0);
+        let debug = Value::<gc::CP_DEBUG>::new(get("CP_DEBUG"));
+        if !debug.is_set(gc::CP_DEBUG::CPG_UTCL1_ERROR_HALT_DISABLE) {
+            return undefined("CP_DEBUG lets a page fault halt the command processor");
+        }
+        if get("CP_MEC_DOORBELL_RANGE_LOWER") >= get("CP_MEC_DOORBELL_RANGE_UPPER") {
+            return undefined("CP_MEC_DOORBELL_RANGE has no doorbell");
         }
         Ok(())
     }

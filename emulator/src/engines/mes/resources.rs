@@ -58,6 +58,23 @@ impl Firmware {
                 return not_modelled(name);
             }
         }
+        // How MES works without them is not modelled: it resets queues by itself, keeps a log of its own, has queues
+        // of one VMID with those of graphics, waits for interrupts of queues that go, and gives processes of a level
+        // no quantum.
+        for (name, field) in [
+            ("disable_reset", R::DISABLE_RESET),
+            ("disable_mes_log", R::DISABLE_MES_LOG),
+            ("use_different_vmid_compute", R::USE_DIFFERENT_VMID_COMPUTE),
+            ("enable_reg_active_poll", R::ENABLE_REG_ACTIVE_POLL),
+            (
+                "enable_level_process_quantum_check",
+                R::ENABLE_LEVEL_PROCESS_QUANTUM_CHECK,
+            ),
+        ] {
+            if p.get(field) == 0 {
+                return not_modelled(&format!("{name} 0"));
+            }
+        }
         if p.get(R::UNMAPPED_DOORBELL_HANDLING) > 2 {
             return api(code::VALUE, "unmapped_doorbell_handling has no mode 3");
         }
@@ -89,7 +106,9 @@ impl Firmware {
             );
         }
         if pipe == Pipe::Scheduler
-            && (p.get(R::VMID_MASK_GFXHUB) == 0 || masks.iter().all(|mask| *mask == 0))
+            && (p.get(R::VMID_MASK_GFXHUB) == 0
+                || p.get(R::VMID_MASK_MMHUB) == 0
+                || masks.iter().all(|mask| *mask == 0))
         {
             return api(code::VALUE, "nothing is left to the scheduler");
         }
