@@ -13,7 +13,7 @@ use crate::{
     device::Handle,
     hw::{
         regs::AnyReg,
-        smu::v13_0_6::answer, //
+        smu::answer, //
     },
     regs::Regs, //
 };

@@ -2,24 +2,10 @@
 
 //! MP1 13.0.6, of MI300.
 //!
-//! Source: Linux, `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages, answers),
+//! Source: Linux, `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages),
 //! `pm/swsmu/inc/pmfw_if/smu_v13_0_6_pmfw.h` (table, features, clocks), `pm/swsmu/smu13/smu_v13_0_6_ppt.c` (units).
 
 use super::super::layout::*;
-
-/// Answers (`PPSMC_Result_*`).
-pub mod answer {
-    /// `PPSMC_Result_OK`.
-    pub const OK: u32 = 0x1;
-    /// `PPSMC_Result_CmdRejectedBusy`.
-    pub const BUSY: u32 = 0xfc;
-    /// `PPSMC_Result_CmdRejectedPrereq`.
-    pub const BAD_PREREQUISITE: u32 = 0xfd;
-    /// `PPSMC_Result_UnknownCmd`.
-    pub const UNKNOWN: u32 = 0xfe;
-    /// `PPSMC_Result_Failed`.
-    pub const FAILED: u32 = 0xff;
-}
 
 /// Messages (`PPSMC_MSG_*`).
 pub mod message {

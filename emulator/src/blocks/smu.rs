@@ -26,7 +26,7 @@ use power::Power;
 use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
-use rkfd_hw::smu::v13_0_6::answer;
+use rkfd_hw::smu::answer;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;

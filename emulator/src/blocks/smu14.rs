@@ -21,43 +21,10 @@ use crate::trace::Value;
 use rkfd_hw::regs::mp1_14_0_2::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public_14::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
+use rkfd_hw::smu::answer;
+use rkfd_hw::smu::v14_0::{message, DEBUG_MODE_1};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// `PPSMC_Result_*`.
-mod answer {
-    pub(super) const OK: u32 = 0x1;
-    pub(super) const FAILED: u32 = 0xff;
-    pub(super) const UNKNOWN: u32 = 0xfe;
-}
-
-/// `PPSMC_MSG_*`.
-mod message {
-    pub(super) const TEST: u32 = 0x1;
-    pub(super) const GET_VERSION: u32 = 0x2;
-    pub(super) const GET_INTERFACE_VERSION: u32 = 0x3;
-    pub(super) const ALLOW_FEATURES_LOW: u32 = 0x4;
-    pub(super) const ALLOW_FEATURES_HIGH: u32 = 0x5;
-    pub(super) const ENABLE_ALL_FEATURES: u32 = 0x6;
-    pub(super) const DISABLE_ALL_FEATURES: u32 = 0x7;
-    pub(super) const GET_FEATURES_LOW: u32 = 0xc;
-    pub(super) const GET_FEATURES_HIGH: u32 = 0xd;
-    pub(super) const SET_DRIVER_ADDRESS_HIGH: u32 = 0xe;
-    pub(super) const SET_DRIVER_ADDRESS_LOW: u32 = 0xf;
-    pub(super) const SET_TOOLS_ADDRESS_HIGH: u32 = 0x10;
-    pub(super) const SET_TOOLS_ADDRESS_LOW: u32 = 0x11;
-    pub(super) const GET_TABLE: u32 = 0x12;
-    pub(super) const SET_TABLE: u32 = 0x13;
-    pub(super) const SET_PCIE: u32 = 0x20;
-    pub(super) const SET_LOG_ADDRESS_HIGH: u32 = 0x21;
-    pub(super) const SET_LOG_ADDRESS_LOW: u32 = 0x22;
-    pub(super) const SET_LOG_SIZE: u32 = 0x23;
-    pub(super) const PREPARE_FOR_UNLOAD: u32 = 0x2e;
-    pub(super) const CALIBRATE: u32 = 0x36;
-    pub(super) const ALLOW_INTERRUPT: u32 = 0x4d;
-}
-
-/// `DEBUGSMC_MSG_Mode1Reset`.
-const MODE_1: u32 = 2;
 /// 104.64.0, of Navi 48's kind.
 const VERSION: u32 = 0x0068_4000;
 /// `SMU14_0_2_DRIVER_IF_VERSION` (`SMU14_DRIVER_IF_VERSION`).
@@ -193,7 +160,7 @@ impl IpBlock for Smu {
                 return undefined("the last answer was not cleared");
             }
             "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
-            "MP1_SMN_C2PMSG_75" if value == MODE_1 => self.env.reset_chip(),
+            "MP1_SMN_C2PMSG_75" if value == DEBUG_MODE_1 => self.env.reset_chip(),
             "MP1_SMN_C2PMSG_75" => return undefined("a debug message that is not modelled"),
             "MP1_SMN_C2PMSG_53" => state.debug[0] = value,
             "MP1_SMN_C2PMSG_54" => state.debug[1] = value,

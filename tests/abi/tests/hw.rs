@@ -179,7 +179,7 @@ fn headers_of_firmware_are_linux_s() {
 
 #[test]
 fn the_management_units_interface_is_linux_s() {
-    use smu::v13_0_6 as smu;
+    use rkfd_hw::smu::{answer, v13_0_6 as smu};
     let folder = format!("{AMD}/pm/swsmu/inc/pmfw_if");
     let flags = includes(&linux(), &[&folder]);
     let headers = ["smu_v13_0_6_pmfw.h", "smu_v13_0_6_ppsmc.h"];
@@ -196,14 +196,11 @@ fn the_management_units_interface_is_linux_s() {
     let mut probe = Probe::new(&headers, &flags);
     probe.declare(&format!("enum clocks {{ PPCLK_VCLK {list} }};"));
     let constants = [
-        (smu::answer::OK, "PPSMC_Result_OK"),
-        (smu::answer::BUSY, "PPSMC_Result_CmdRejectedBusy"),
-        (
-            smu::answer::BAD_PREREQUISITE,
-            "PPSMC_Result_CmdRejectedPrereq",
-        ),
-        (smu::answer::UNKNOWN, "PPSMC_Result_UnknownCmd"),
-        (smu::answer::FAILED, "PPSMC_Result_Failed"),
+        (answer::OK, "PPSMC_Result_OK"),
+        (answer::BUSY, "PPSMC_Result_CmdRejectedBusy"),
+        (answer::BAD_PREREQUISITE, "PPSMC_Result_CmdRejectedPrereq"),
+        (answer::UNKNOWN, "PPSMC_Result_UnknownCmd"),
+        (answer::FAILED, "PPSMC_Result_Failed"),
         (smu::message::TEST, "PPSMC_MSG_TestMessage"),
         (smu::message::GET_VERSION, "PPSMC_MSG_GetSmuVersion"),
         (smu::message::DRIVER_RESET, "PPSMC_MSG_GfxDriverReset"),
@@ -288,6 +285,96 @@ fn the_management_units_interface_is_linux_s() {
         (smu::INTERFACE, version),
         (smu::METRICS, "SMU_METRICS_TABLE_VERSION"),
         (smu::FEATURES, "NUM_FEATURES"),
+    ];
+    for (_, name) in constants {
+        probe.value(name);
+    }
+    for ((value, name), answer) in constants.iter().zip(probe.run()) {
+        assert_eq!(answer.bit, u64::from(*value), "{name}");
+    }
+}
+
+#[test]
+fn the_management_units_interface_of_navi_48_is_linux_s() {
+    use rkfd_hw::smu::{answer, v14_0 as smu};
+    let flags = includes(&linux(), &[&format!("{AMD}/pm/swsmu/inc/pmfw_if")]);
+    let mut probe = Probe::new(&["smu_v14_0_2_ppsmc.h"], &flags);
+    // Of a source file, which the compiler can't take alone.
+    let source = linux().join(format!("{AMD}/pm/swsmu/smu14/smu_v14_0_2_ppt.c"));
+    let text = std::fs::read_to_string(source).expect("the source can be read");
+    let (_, rest) = text
+        .split_once("#define DEBUGSMC_MSG_Mode1Reset")
+        .expect("the message");
+    let mode_1 = rest.lines().next().unwrap_or_default();
+    use smu::message;
+    let constants = [
+        (answer::OK, "PPSMC_Result_OK"),
+        (answer::BUSY, "PPSMC_Result_CmdRejectedBusy"),
+        (answer::BAD_PREREQUISITE, "PPSMC_Result_CmdRejectedPrereq"),
+        (answer::UNKNOWN, "PPSMC_Result_UnknownCmd"),
+        (answer::FAILED, "PPSMC_Result_Failed"),
+        (message::TEST, "PPSMC_MSG_TestMessage"),
+        (message::GET_VERSION, "PPSMC_MSG_GetSmuVersion"),
+        (
+            message::GET_INTERFACE_VERSION,
+            "PPSMC_MSG_GetDriverIfVersion",
+        ),
+        (
+            message::ALLOW_FEATURES_LOW,
+            "PPSMC_MSG_SetAllowedFeaturesMaskLow",
+        ),
+        (
+            message::ALLOW_FEATURES_HIGH,
+            "PPSMC_MSG_SetAllowedFeaturesMaskHigh",
+        ),
+        (
+            message::ENABLE_ALL_FEATURES,
+            "PPSMC_MSG_EnableAllSmuFeatures",
+        ),
+        (
+            message::DISABLE_ALL_FEATURES,
+            "PPSMC_MSG_DisableAllSmuFeatures",
+        ),
+        (
+            message::GET_FEATURES_LOW,
+            "PPSMC_MSG_GetRunningSmuFeaturesLow",
+        ),
+        (
+            message::GET_FEATURES_HIGH,
+            "PPSMC_MSG_GetRunningSmuFeaturesHigh",
+        ),
+        (
+            message::SET_DRIVER_ADDRESS_HIGH,
+            "PPSMC_MSG_SetDriverDramAddrHigh",
+        ),
+        (
+            message::SET_DRIVER_ADDRESS_LOW,
+            "PPSMC_MSG_SetDriverDramAddrLow",
+        ),
+        (
+            message::SET_TOOLS_ADDRESS_HIGH,
+            "PPSMC_MSG_SetToolsDramAddrHigh",
+        ),
+        (
+            message::SET_TOOLS_ADDRESS_LOW,
+            "PPSMC_MSG_SetToolsDramAddrLow",
+        ),
+        (message::GET_TABLE, "PPSMC_MSG_TransferTableSmu2Dram"),
+        (message::SET_TABLE, "PPSMC_MSG_TransferTableDram2Smu"),
+        (message::SET_PCIE, "PPSMC_MSG_OverridePcieParameters"),
+        (
+            message::SET_LOG_ADDRESS_HIGH,
+            "PPSMC_MSG_DramLogSetDramAddrHigh",
+        ),
+        (
+            message::SET_LOG_ADDRESS_LOW,
+            "PPSMC_MSG_DramLogSetDramAddrLow",
+        ),
+        (message::SET_LOG_SIZE, "PPSMC_MSG_DramLogSetDramSize"),
+        (message::PREPARE_FOR_UNLOAD, "PPSMC_MSG_PrepareMp1ForUnload"),
+        (message::CALIBRATE, "PPSMC_MSG_RunDcBtc"),
+        (message::ALLOW_INTERRUPT, "PPSMC_MSG_AllowIHHostInterrupt"),
+        (smu::DEBUG_MODE_1, mode_1),
     ];
     for (_, name) in constants {
         probe.value(name);

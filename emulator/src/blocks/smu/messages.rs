@@ -6,9 +6,8 @@ use super::power::{levels, GFX, MAX_POWER};
 use super::{Smu, State, VERSION};
 use crate::memory::Hub;
 use crate::trace::Value;
-use rkfd_hw::smu::v13_0_6::{
-    answer, limit, message, sensor, FEATURES, INTERFACE, METRICS, RESET_MODE_1,
-};
+use rkfd_hw::smu::answer;
+use rkfd_hw::smu::v13_0_6::{limit, message, sensor, FEATURES, INTERFACE, METRICS, RESET_MODE_1};
 
 /// Tables are written in the kernel's address space, through the multimedia hub.
 const VMID: u8 = 0;
