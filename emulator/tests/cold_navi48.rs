@@ -280,3 +280,63 @@ fn engines_begin_where_a_reset_has_found_an_address() {
     cold.guest
         .expect_violation("GRBM_GFX_CNTL selects no pipe of the engine");
 }
+
+/// `smu_msg_v1_send_debug_msg` with DEBUGSMC_MSG_Mode1Reset, by the numbers of `smu_v14_0_2_init_msg_ctl`.
+fn ask_for_mode_1(guest: &Guest) {
+    for (n, value) in [(53, 0), (75, 2), (54, 0)] {
+        guest.write(Block::Mp1, &format!("MP1_SMN_C2PMSG_{n}"), value);
+    }
+}
+
+/// `amdgpu_device_mode1_reset`: until RCC_CONFIG_MEMSIZE isn't ffffffff.
+fn wait_until_back(guest: &Guest) {
+    for _ in 0..10_000 {
+        if guest.device.read(0xde3 * 4) != u32::MAX {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the chip stays away");
+}
+
+/// The management unit is asked through its mailbox for debugging. Its own firmware goes with the rest, and the chip
+/// starts again as from power-on.
+#[test]
+fn a_reset_of_the_whole_chip_loses_all_firmware() {
+    let warm = || Cold {
+        guest: Guest::of(&CHIP, &[]),
+        fence: 0,
+    };
+    for mut cold in [loaded(), warm()] {
+        assert!(cold.is_loaded());
+        let answer = |cold: &Cold| cold.guest.read(Block::Mp1, "MP1_SMN_C2PMSG_90");
+        assert_eq!(answer(&cold), 1, "its last answer");
+        put(cold.vram(), BUFFER, 0x1122_3344_5566_7788);
+        let boot = cold.guest.address(Block::Mp0, "MPASP_SMN_C2PMSG_35");
+        ask_for_mode_1(&cold.guest);
+        assert_eq!(cold.guest.device.read(boot), u32::MAX);
+        wait_until_back(&cold.guest);
+        // `psp_v14_0_wait_for_bootloader`, and nothing is left of the secure OS.
+        assert_eq!((cold.mp0(35), cold.mp0(81)), (1 << 31, 0));
+        assert_eq!(answer(&cold), 0, "nobody is there");
+        assert!(!cold.is_loaded());
+        assert_ne!(
+            get_words::<2>(cold.vram(), BUFFER),
+            [0x5566_7788, 0x1122_3344]
+        );
+        assert_eq!(cold.guest.findings(), Vec::<String>::new());
+        ask_for_mode_1(&cold.guest);
+        cold.guest
+            .expect_violation("the management unit has no firmware");
+        let before = cold.guest.findings().len();
+        kernel_context(cold.guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+        put(cold.vram(), BUFFER, 0x1122_3344_5566_7788);
+        put(cold.vram(), BUFFER + 0x60, 0x3a_1214);
+        cold.boot();
+        cold.load_all();
+        assert_eq!(cold.submit(AUTOLOAD_RLC, &[]).0, 0);
+        assert!(cold.is_loaded());
+        assert_eq!(answer(&cold), 1);
+        assert_eq!(cold.guest.findings().len(), before);
+    }
+}
