@@ -2,7 +2,7 @@
 
 //! The system management unit (SMU): its firmware takes messages with one argument through a mailbox.
 //!
-//! Source: `pm/swsmu/smu_cmn.c` (`smu_msg_v1_send_msg`).
+//! Source: `pm/swsmu/smu_cmn.c` (`smu_msg_v1_send_msg`, `smu_msg_v1_send_debug_msg`).
 //!
 //! It manages clocks and power by itself once it is told to ([`Enabled`]), and measures for who asks ([`table`]).
 //!
@@ -51,19 +51,31 @@ use table::{
 /// TIMEOUT: `default_timeout`, 20 times `AMDGPU_MAX_USEC_TIMEOUT`.
 const ANSWER: Delta = Delta::from_secs(2);
 
-/// TIMEOUT: `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`.
-const RESET: Delta = Delta::from_millis(500);
-
-/// The registers, and the messages that the driver sends.
+/// A message, an argument of it, and the answer, by their registers.
 pub(crate) struct Mailbox {
     message: AnyReg,
     argument: AnyReg,
     answer: AnyReg,
-    /// Resets the copy engines of a mask.
-    reset_sdma: u32,
-    /// Resets the whole chip, with this argument.
-    reset_chip: (u32, u32),
-    service: Service,
+}
+
+/// How the whole chip is reset.
+pub(crate) enum ChipReset {
+    /// By a message with this argument, which is answered.
+    Message(u32, u32),
+    /// By a message of a mailbox for debugging, whose answer nobody can wait for.
+    Debug(Mailbox, u32),
+}
+
+/// What the driver asks of a unit, and by which messages.
+pub(crate) struct Interface {
+    mailbox: Mailbox,
+    /// Resets the copy engines of a mask; `None` where the unit doesn't.
+    reset_sdma: Option<u32>,
+    reset_chip: ChipReset,
+    /// TIMEOUT: for so long nobody looks at a chip that is reset.
+    away: Delta,
+    /// What it does all the time; `None` where the driver has no use for it.
+    service: Option<Service>,
 }
 
 /// The unit.
@@ -71,7 +83,7 @@ pub(crate) struct Mailbox {
 pub(crate) struct Smu {
     dev: Arc<Handle>,
     regs: Arc<Regs>,
-    mailbox: Option<&'static Mailbox>,
+    interface: &'static Interface,
     #[pin]
     lock: Mutex<()>,
     #[pin]
@@ -85,7 +97,7 @@ impl Smu {
             pin_init!(Self {
                 dev: dev.clone(),
                 regs: regs.clone(),
-                mailbox: hal.mailbox(),
+                interface: hal.interface(),
                 lock <- new_mutex!((), "rkfd SMU"),
                 table <- new_mutex!(Table::default(), "rkfd SMU table"),
             }),
@@ -101,9 +113,9 @@ impl Smu {
     /// EOPNOTSUPP when the driver or the firmware has no such message, EIO, EINVAL and EBUSY when the firmware
     /// refuses it, ETIME when it doesn't answer, ENODEV. Logged, but for the first and the last.
     pub(crate) fn reset_copy_engine(&self, engine: u32) -> Result {
-        let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
+        let message = self.interface.reset_sdma.ok_or(EOPNOTSUPP)?;
         let mask = 1u32.checked_shl(engine).ok_or(EINVAL)?;
-        let result = self.send(mailbox, mailbox.reset_sdma, mask).map(|_| ());
+        let result = self.send(message, mask).map(|_| ());
         result.inspect_err(|&error| {
             if error != EOPNOTSUPP && error != ENODEV {
                 dev_err!(
@@ -117,31 +129,41 @@ impl Smu {
     }
 
     /// Resets the whole chip (mode 1), and waits for as long as it must not be looked at. Then it may still take
-    /// its time to come back, as from power-on.
+    /// its time to come back, as from power-on. Where the unit gives no answer, only that shows whether it was reset.
     ///
     /// # Errors
     ///
     /// As of [`Self::reset_copy_engine`]: then nothing was reset. Logged.
     pub(crate) fn reset_chip(&self) -> Result {
-        let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
-        let (message, argument) = mailbox.reset_chip;
-        self.send(mailbox, message, argument)
-            .inspect_err(|&error| {
-                dev_err!(
-                    self.dev.device(),
-                    "the management unit doesn't reset the GPU ({:?})\n",
-                    error
-                );
-            })?;
+        match &self.interface.reset_chip {
+            &ChipReset::Message(message, argument) => {
+                self.send(message, argument).inspect_err(|&error| {
+                    dev_err!(
+                        self.dev.device(),
+                        "the management unit doesn't reset the GPU ({:?})\n",
+                        error
+                    );
+                })?;
+            }
+            ChipReset::Debug(mailbox, message) => self.send_debug(mailbox, *message),
+        }
         // It knows of no table any more, until it is told again.
         self.table.lock().silent = true;
-        fsleep(RESET);
+        fsleep(self.interface.away);
         Ok(())
     }
 
+    /// Sends a message for debugging, whose answer nobody waits for (`smu_msg_v1_send_debug_msg`).
+    fn send_debug(&self, mailbox: &Mailbox, message: u32) {
+        let _lock = self.lock.lock();
+        self.regs.write(mailbox.argument, 0);
+        self.regs.write(mailbox.message, message);
+        self.regs.write(mailbox.answer, 0);
+    }
+
     /// Sends a message, once the one before was answered, and waits for its answer: the value.
-    fn send(&self, mailbox: &Mailbox, message: u32, argument: u32) -> Result<u32> {
-        let regs = &self.regs;
+    fn send(&self, message: u32, argument: u32) -> Result<u32> {
+        let (regs, mailbox) = (&self.regs, &self.interface.mailbox);
         let answered = || regs.wait_at(0, mailbox.answer, ANSWER, |answer| answer != 0);
         let _lock = self.lock.lock();
         answered()?;

@@ -9,6 +9,8 @@ use super::{
         Metric,
         Source, //
     },
+    ChipReset,
+    Interface,
     Mailbox,
     Service, //
 };
@@ -16,7 +18,6 @@ use crate::{
     regs::Tables,
     types::GcVersion, //
 };
-
 use kernel::str::CStr;
 
 mod v13_0_6;
@@ -32,8 +33,8 @@ pub(crate) trait Hal: Sync {
         None
     }
 
-    /// How the driver talks to it; `None` when it doesn't.
-    fn mailbox(&self) -> Option<&'static Mailbox>;
+    /// How the driver talks to it.
+    fn interface(&self) -> &'static Interface;
 }
 
 /// The management unit beside a graphics core.

@@ -7,7 +7,6 @@
 
 use super::{
     source::Metric,
-    Mailbox,
     Smu, //
 };
 use crate::{
@@ -111,9 +110,8 @@ impl Smu {
         &self,
         read: impl FnOnce(&Service, &KernelBuf, u32) -> Result<T>,
     ) -> Result<T> {
-        let mailbox = self.mailbox.ok_or(EOPNOTSUPP)?;
+        let service = self.interface.service.as_ref().ok_or(EOPNOTSUPP)?;
         self.dev.alive()?;
-        let service = &mailbox.service;
         let mut table = self.table.lock();
         if table.measured.is_none_or(|at| at.elapsed() >= FRESH) {
             if self.dev.is_away() {
@@ -125,7 +123,7 @@ impl Smu {
             if table.memory.is_none() {
                 return Err(EOPNOTSUPP);
             }
-            if let Err(error) = self.send(mailbox, service.measure, 0) {
+            if let Err(error) = self.send(service.measure, 0) {
                 table.silent = error == etime();
                 return Err(error);
             }
@@ -139,11 +137,10 @@ impl Smu {
     }
 
     /// Tells it where the table is, and has it manage clocks and power.
-    fn enable(&self, mailbox: &Mailbox, gart: &Arc<Gart>) -> Result {
-        let service = &mailbox.service;
+    fn enable(&self, service: &Service, gart: &Arc<Gart>) -> Result {
         let dev = self.dev.device();
-        let version = self.send(mailbox, service.version, 0)?;
-        let interface = self.send(mailbox, service.interface_version, 0)?;
+        let version = self.send(service.version, 0)?;
+        let interface = self.send(service.interface_version, 0)?;
         dev_info!(
             dev,
             "the management unit runs, version {}.{}.{}, interface {:#x}\n",
@@ -173,9 +170,9 @@ impl Smu {
         };
         drop(table);
         // CAST: Halves.
-        self.send(mailbox, service.address_high, (at >> 32) as u32)?;
-        self.send(mailbox, service.address_low, at as u32)?;
-        self.send(mailbox, service.enable, 0)?;
+        self.send(service.address_high, (at >> 32) as u32)?;
+        self.send(service.address_low, at as u32)?;
+        self.send(service.enable, 0)?;
         Ok(())
     }
 }
@@ -239,10 +236,10 @@ impl Enabled {
     ///
     /// As of [`Self::new`].
     pub(crate) fn renew(&self) -> Result {
-        let Some(mailbox) = self.smu.mailbox else {
+        let Some(service) = &self.smu.interface.service else {
             return Ok(());
         };
-        self.smu.enable(mailbox, &self.gart).inspect_err(|&error| {
+        self.smu.enable(service, &self.gart).inspect_err(|&error| {
             if error != ENODEV {
                 dev_err!(
                     self.smu.dev.device(),
@@ -256,9 +253,9 @@ impl Enabled {
 
 impl Drop for Enabled {
     fn drop(&mut self) {
-        if let Some(mailbox) = self.smu.mailbox {
+        if let Some(service) = &self.smu.interface.service {
             // Without an answer it writes nothing either (`smu_v13_0_6_notify_unload`).
-            let _ = self.smu.send(mailbox, mailbox.service.prepare_unload, 0);
+            let _ = self.smu.send(service.prepare_unload, 0);
         }
         let memory = self.smu.table.lock().memory.take();
         drop(memory);

@@ -3,6 +3,8 @@
 //! MP1 13.0.6, of gfx942 (`smu_v13_0_6_ppt.c`).
 
 use super::{
+    ChipReset,
+    Interface,
     Mailbox,
     Metric,
     Service,
@@ -21,6 +23,7 @@ use crate::{
     regs::Tables,
     uapi::metrics as abi, //
 };
+use kernel::time::Delta;
 
 /// Firmware that reports of its link (`SMU_CAP(PCIE_METRICS)` of `smu_v13_0_6_init_caps`, as the next ones).
 fn has_link(version: u32) -> bool {
@@ -211,13 +214,17 @@ static METRICS: [Metric; 40] = [
     ),
 ];
 
-static MAILBOX: Mailbox = Mailbox {
-    message: mp1::MP1_SMN_C2PMSG_66.any(),
-    argument: mp1::MP1_SMN_C2PMSG_82.any(),
-    answer: mp1::MP1_SMN_C2PMSG_90.any(),
-    reset_sdma: message::RESET_SDMA,
-    reset_chip: (message::DRIVER_RESET, smu::RESET_MODE_1),
-    service: Service {
+static INTERFACE: Interface = Interface {
+    mailbox: Mailbox {
+        message: mp1::MP1_SMN_C2PMSG_66.any(),
+        argument: mp1::MP1_SMN_C2PMSG_82.any(),
+        answer: mp1::MP1_SMN_C2PMSG_90.any(),
+    },
+    reset_sdma: Some(message::RESET_SDMA),
+    reset_chip: ChipReset::Message(message::DRIVER_RESET, smu::RESET_MODE_1),
+    // `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`.
+    away: Delta::from_millis(500),
+    service: Some(Service {
         version: message::GET_VERSION,
         interface_version: message::GET_INTERFACE_VERSION,
         interface: smu::INTERFACE,
@@ -240,7 +247,7 @@ static MAILBOX: Mailbox = Mailbox {
         busy: Metrics::SOCKET_GFX_BUSY.word(),
         memory_busy: Metrics::DRAM_UTILIZATION.word(),
         metrics: &METRICS,
-    },
+    }),
 };
 
 /// The management unit.
@@ -251,7 +258,7 @@ impl super::Hal for Hal {
         &[&mp1::TABLE]
     }
 
-    fn mailbox(&self) -> Option<&'static Mailbox> {
-        Some(&MAILBOX)
+    fn interface(&self) -> &'static Interface {
+        &INTERFACE
     }
 }
