@@ -6,10 +6,11 @@
 //! address space's, GRBM_GFX_INDEX which shader array's. Whoever points one of them somewhere else
 //! than usual holds the lock of [`Gfx`] over it; who reads the chip at probe, when nobody else is there, has none.
 //!
-//! Lock order: the lock is a leaf.
+//! Lock order: the locks are leaves.
 
 use crate::{
     chip::ChipInfo,
+    firmware::Starts,
     hw::{
         regs::Block,
         value::Bounded, //
@@ -51,16 +52,33 @@ pub(crate) struct Gfx {
     /// Held while GRBM_GFX_CNTL or GRBM_GFX_INDEX points somewhere else than usual.
     #[pin]
     selected: Mutex<()>,
+    /// Where programs begin, if the driver has loaded them and has to say so.
+    #[pin]
+    starts: Mutex<Option<Starts>>,
 }
 
 impl Gfx {
-    /// That of a device with these registers.
-    pub(crate) fn new(regs: &Arc<Regs>, hal: &'static dyn Hal) -> Result<Arc<Self>> {
+    /// That of a device with these registers, and where programs begin that were loaded before.
+    pub(crate) fn new(
+        regs: &Arc<Regs>,
+        hal: &'static dyn Hal,
+        starts: Option<Starts>,
+    ) -> Result<Arc<Self>> {
         let regs = regs.clone();
         Arc::pin_init(
-            pin_init!(Self { regs, hal, selected <- new_mutex!((), "rkfd GRBM") }),
+            pin_init!(Self {
+                regs,
+                hal,
+                selected <- new_mutex!((), "rkfd GRBM"),
+                starts <- new_mutex!(starts, "rkfd starts"),
+            }),
             GFP_KERNEL,
         )
+    }
+
+    /// Where programs begin, if the driver has loaded them and has to say so.
+    pub(crate) fn starts(&self) -> Option<Starts> {
+        *self.starts.lock()
     }
 
     /// Its registers. Those of HQDs are seen within [`Gfx::select`] only.
@@ -123,14 +141,15 @@ impl Gfx {
         self.hal.soft_reset(&self.regs);
     }
 
-    /// Starts firmware that was loaded ([`Hal::start_firmware`]).
+    /// Starts firmware that was loaded, and begins where its files say, if they do ([`Hal::start_firmware`]).
     ///
     /// # Errors
     ///
     /// ENODEV when the device is gone, ETIME when the firmware doesn't start; logged.
-    pub(crate) fn start_firmware(&self, dev: &Device) -> Result {
+    pub(crate) fn start_firmware(&self, dev: &Device, starts: Option<Starts>) -> Result {
+        *self.starts.lock() = starts;
         let _lock = self.selected.lock();
-        self.hal.start_firmware(dev, &self.regs, None)
+        self.hal.start_firmware(dev, &self.regs, starts.as_ref())
     }
 
     /// Halts the engines whose code the driver had loaded.

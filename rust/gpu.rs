@@ -383,7 +383,7 @@ impl<'bound> Running<'bound> {
         let hubs = Hubs::new(&regs, gmc_hal, gmc::mmhub(versions.mmhub));
         let tlb = Tlb::new(&dev, &vram, hubs.clone())?;
         let gart = Gart::new(&dev, &vram, &tlb, gmc_hal.gart_flags())?;
-        let gfx = Gfx::new(&regs, crate::gfx::hal(versions.gc))?;
+        let gfx = Gfx::new(&regs, crate::gfx::hal(versions.gc), starts)?;
         let doorbells = Doorbells::new(pdev, &dev, chip.family.non_cp_doorbells)?;
         let kept = Kept::new(dev.device())?;
         let hangs = Hangs::new()?;
@@ -422,7 +422,6 @@ impl<'bound> Running<'bound> {
                 kept: kept.clone(),
                 hangs: hangs.clone(),
                 copier: copier.clone(),
-                starts,
                 atomics: pci.requests_atomics,
             },
         )?;

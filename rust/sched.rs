@@ -22,7 +22,6 @@ use crate::{
         Doorbell,
         Doorbells, //
     },
-    firmware::Starts,
     gfx::Gfx,
     gmc::{
         gart,
@@ -92,8 +91,6 @@ pub(crate) struct Parts {
     pub(crate) kept: Arc<Kept>,
     pub(crate) hangs: Arc<Hangs>,
     pub(crate) copier: Arc<Copier>,
-    /// Where programs begin, if the driver has loaded them and has to say so.
-    pub(crate) starts: Option<Starts>,
     /// The device makes atomic operations on memory.
     pub(crate) atomics: bool,
 }

@@ -163,7 +163,7 @@ impl Microcode {
         load(&mut psp, &files.engines)?;
         *self.loaded.lock() = Some(psp);
         // On an error, engines that run already are halted when this is dropped.
-        self.gfx.start_firmware(self.dev.device())
+        self.gfx.start_firmware(self.dev.device(), None)
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Running(Arc<Parts>);
 impl Running {
     /// Starts the firmware anew, whatever it did before.
     pub(super) fn start(parts: &Arc<Parts>, log: Option<&EventLog>) -> Self {
-        let regs = parts.gfx.regs();
+        let (regs, starts) = (parts.gfx.regs(), parts.gfx.starts());
         regs.update(gc::CP_MEC_RS64_CNTL, |old| {
             old.with(Mec::MEC_INVALIDATE_ICACHE, false)
                 .with(Mec::MEC_PIPE0_RESET, false)
@@ -74,7 +74,7 @@ impl Running {
                     regs.write(gc::CP_MES_MSCRATCH_HI, Value::new((scratch >> 32) as u32));
                 }
                 regs.update(gc::CP_MES_CNTL, |old| old.with(reset, true));
-                if let Some([low, high]) = parts.starts.map(|starts| starts.mes) {
+                if let Some([low, high]) = starts.map(|starts| starts.mes) {
                     regs.write(gc::CP_MES_PRGRM_CNTR_START, Value::new(low));
                     regs.write(gc::CP_MES_PRGRM_CNTR_START_HI, Value::new(high));
                 }
