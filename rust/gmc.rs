@@ -15,6 +15,7 @@ use crate::{
     bo::Words,
     device::Handle,
     glue::ratelimit::ratelimited,
+    hw::regs::Block,
     kept::Kept,
     types::VmFault,
     vram::Vram, //
@@ -110,11 +111,15 @@ impl Enabled {
     }
 
     fn set_up(&self) -> Result {
-        let layout = self.vram.layout();
-        self.hubs.prepare(layout);
+        self.hubs.prepare(self.vram.layout());
         self.vram.flush_hdp();
-        self.hubs.set_fault_defaults();
-        self.hubs.enable(layout, self.gart.table(), &self.strays);
+        self.turn_on(None)
+    }
+
+    fn turn_on(&self, kind: Option<Block>) -> Result {
+        let (layout, gart) = (self.vram.layout(), self.gart.table());
+        self.hubs.set_fault_defaults(kind);
+        self.hubs.enable(kind, layout, gart, &self.strays);
         // Linux flushes before: but until the engines know their address range, nothing happens.
         self.tlb.flush_vmid(0)
     }
@@ -127,6 +132,15 @@ impl Enabled {
     pub(crate) fn renew(&self) -> Result {
         self.gart.restore()?;
         self.set_up()
+    }
+
+    /// Sets up the graphics hubs alone, whose core wasn't there before (`gfx_v12_0_gfxhub_enable`).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::renew`].
+    pub(crate) fn add_graphics(&self) -> Result {
+        self.turn_on(Some(Block::Gc))
     }
 
     /// A page of system memory for accesses that lead nowhere.

@@ -9,7 +9,8 @@
 //!
 //! When the device is gone, loads give all ones, as PCI Express does for a device that was
 //! pulled out, and stores go nowhere. So callers need no error path for each access; what waits
-//! for a register has a timeout, and [`Regs::gone`] answers.
+//! for a register has a timeout, and [`Regs::gone`] answers. The same holds for the graphics core alone
+//! where that has no firmware ([`Regs::put_graphics_away`]).
 
 use crate::{
     counts::{
@@ -37,6 +38,11 @@ use kernel::{
     pci,
     prelude::*,
     sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
         Arc,
         Mutex, //
     },
@@ -154,6 +160,8 @@ pub(crate) struct Regs {
     mmio: Mmio,
     discovery: Discovery,
     access: Access,
+    /// The graphics core isn't there.
+    no_graphics: Atomic<u32>,
     /// Held over the two steps of an indirect access.
     #[pin]
     indirect: Mutex<()>,
@@ -189,6 +197,7 @@ impl Regs {
                 mmio,
                 discovery,
                 access,
+                no_graphics: Atomic::new(0),
                 indirect <- new_mutex!((), "rkfd indirect registers"),
             }),
             GFP_KERNEL,
@@ -213,6 +222,22 @@ impl Regs {
     /// The device's IP blocks, by its discovery table.
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
+    }
+
+    /// The graphics core has no firmware, and on some chips must not be looked at until the run list controller has
+    /// handed that out ([`Self::bring_graphics_back`]).
+    pub(crate) fn put_graphics_away(&self) {
+        self.no_graphics.store(1, Release);
+    }
+
+    /// The graphics core can be looked at again.
+    pub(crate) fn bring_graphics_back(&self) {
+        self.no_graphics.store(0, Release);
+    }
+
+    /// Whether the registers of a block are there.
+    fn has<T: Target>(&self, reg: T) -> bool {
+        reg.place().0 != Block::Gc || self.no_graphics.load(Acquire) == 0
     }
 
     /// The word index of a register of instance `instance` of its block.
@@ -241,14 +266,14 @@ impl Regs {
     /// Loads a register of an instance.
     pub(crate) fn read_at<T: Target>(&self, instance: u8, reg: T) -> T::Value {
         T::value(match self.word(reg, instance) {
-            Some(word) => self.load(word),
-            None => u32::MAX,
+            Some(word) if self.has(reg) => self.load(word),
+            _ => u32::MAX,
         })
     }
 
     /// Stores a register of an instance.
     pub(crate) fn write_at<T: Target>(&self, instance: u8, reg: T, value: T::Value) {
-        if let Some(word) = self.word(reg, instance) {
+        if let Some(word) = self.word(reg, instance).filter(|_| self.has(reg)) {
             self.store(word, T::word(value));
         }
     }
@@ -317,9 +342,9 @@ impl Regs {
         timeout: Delta,
         done: impl Fn(T::Value) -> bool,
     ) -> Result<T::Value> {
-        let word = self.word(reg, instance).ok_or(ENODEV)?;
+        self.word(reg, instance).ok_or(ENODEV)?;
         // All ones is a missing device, unless that says otherwise.
-        let load = || match self.load(word) {
+        let load = || match T::word(self.read_at(instance, reg)) {
             u32::MAX if self.gone() => Err(ENODEV),
             value => Ok(value),
         };

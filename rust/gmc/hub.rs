@@ -73,8 +73,6 @@ pub(crate) struct Hubs {
     regs: Arc<Regs>,
     hal: &'static dyn Hal,
     mmhub: &'static dyn Mmhub,
-    /// Whether the graphics cores are there.
-    graphics: bool,
 }
 
 impl Hubs {
@@ -84,15 +82,6 @@ impl Hubs {
             regs: regs.clone(),
             hal,
             mmhub,
-            graphics: true,
-        }
-    }
-
-    /// The multimedia hub alone, while the graphics core has no firmware and isn't there.
-    pub(crate) fn without_graphics(&self) -> Self {
-        Self {
-            graphics: false,
-            ..self.clone()
         }
     }
 
@@ -102,13 +91,18 @@ impl Hubs {
 
     /// Each of them: the graphics ones first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Hub> + '_ {
-        let graphics = self.graphics.then(|| self.hal.hub());
-        let tables = Iterator::chain(graphics.into_iter(), [self.mmhub.hub()]);
-        tables.flat_map(move |table| {
+        let tables = [self.hal.hub(), self.mmhub.hub()];
+        tables.into_iter().flat_map(move |table| {
             self.regs
                 .instances(table.block)
                 .map(move |instance| Hub { table, instance })
         })
+    }
+
+    /// Those of a kind, or all.
+    fn of(&self, kind: Option<Block>) -> impl Iterator<Item = Hub> + '_ {
+        self.iter()
+            .filter(move |hub| kind.is_none_or(|kind| hub.table.block == kind))
     }
 
     /// The process that has an address space now.
@@ -121,17 +115,23 @@ impl Hubs {
         self.hal.prepare(&self.regs, layout.vram_start);
     }
 
-    /// Sends faulting accesses to the default page instead of stopping the GPU.
-    pub(super) fn set_fault_defaults(&self) {
-        for hub in self.iter() {
+    /// Has hubs of a kind, or all, send faulting accesses to the default page instead of stopping the GPU.
+    pub(super) fn set_fault_defaults(&self, kind: Option<Block>) {
+        for hub in self.of(kind) {
             hub.change(&self.regs, hub.table.fault_cntl);
         }
     }
 
-    /// Turns translation on.
-    pub(super) fn enable(&self, layout: &Layout, gart: VramOffset, strays: &Strays) {
+    /// Turns translation on in hubs of a kind, or in all.
+    pub(super) fn enable(
+        &self,
+        kind: Option<Block>,
+        layout: &Layout,
+        gart: VramOffset,
+        strays: &Strays,
+    ) {
         let regs = &self.regs;
-        for hub in self.iter() {
+        for hub in self.of(kind) {
             set_gart(regs, hub, layout, gart);
             system_aperture(regs, hub, layout, strays);
             tlb_and_cache(regs, hub);

@@ -3,11 +3,10 @@
 //! Firmware that the run list controller hands out, on a GPU from power-on. Before that the graphics core
 //! isn't there, so all of this comes before anything else: a GART of its own behind the multimedia hub, the
 //! secure OS, each part of the firmware. Then everything goes but the firmware, and the GPU is as one that another
-//! driver has started.
+//! driver has started. After a reset of the whole device the GART that is there does.
 //!
 //! Sources: `gmc_v12_0_hw_init` (which leaves the graphics hub to `gfx_v12_0_hw_init`), `psp_load_fw`.
 
-use super::microcode::load_lists;
 use crate::{
     device::Handle,
     firmware::{
@@ -22,7 +21,10 @@ use crate::{
         Hubs,
         Tlb, //
     },
-    hw::psp::firmware as kind,
+    hw::{
+        firmware::RlcCode,
+        psp::firmware as kind, //
+    },
     kept::Kept,
     nbio,
     psp::{
@@ -59,28 +61,49 @@ pub(crate) fn start(parts: &Parts<'_>, files: &Set<Autoload>) -> Result<Starts> 
         vram,
         versions,
     } = *parts;
-    let starts = files.engines.starts()?;
+    regs.put_graphics_away();
     let gmc_hal = gmc::hal(versions.gc);
-    let hubs = Hubs::new(regs, gmc_hal, gmc::mmhub(versions.mmhub)).without_graphics();
+    let hubs = Hubs::new(regs, gmc_hal, gmc::mmhub(versions.mmhub));
     let tlb = Tlb::new(dev, vram, hubs.clone())?;
     let gart = Gart::new(dev, vram, &tlb, gmc_hal.gart_flags())?;
     let kept = Kept::new(dev.device())?;
     // By it what the host has stored is flushed.
     let _nbio = nbio::Enabled::new(regs, nbio::hal(versions.nbio));
-    let _enabled = gmc::Enabled::new(dev, &hubs, vram, &tlb, &gart, &kept)?;
-    let os = match &files.secure_os {
-        Some(file) => Some(file.components()?),
-        None => None,
-    };
+    let enabled = gmc::Enabled::new(dev, &hubs, vram, &tlb, &gart, &kept)?;
     let processor = psp::Parts {
         dev,
         regs,
         gart: &gart,
         interface: psp::hal(versions.gc).interface().ok_or(ENODEV)?,
     };
-    let mut psp = Psp::start(&processor, os.as_ref())?;
+    hand_out(&processor, &enabled, files, |starts| {
+        gfx::hal(versions.gc).start_firmware(dev.device(), regs, Some(&starts))
+    })
+}
+
+/// Has the firmware of all engines loaded and handed out, has the graphics core started with where programs begin,
+/// and sets its hub up. Before that nobody has looked at the core ([`Regs::put_graphics_away`]).
+///
+/// # Errors
+///
+/// As of [`start`]: then nobody can look at it either.
+pub(super) fn hand_out(
+    processor: &psp::Parts<'_>,
+    gmc: &gmc::Enabled,
+    files: &Set<Autoload>,
+    start: impl FnOnce(Starts) -> Result,
+) -> Result<Starts> {
+    let starts = files.engines.starts()?;
+    let os = match &files.secure_os {
+        Some(file) => Some(file.components()?),
+        None => None,
+    };
+    let mut psp = Psp::start(processor, os.as_ref())?;
     load(&mut psp, &files.engines)?;
-    gfx::hal(versions.gc).start_firmware(dev.device(), regs, Some(&starts))?;
+    processor.regs.bring_graphics_back();
+    start(starts).inspect_err(|_| processor.regs.put_graphics_away())?;
+    // Before the processor's memory goes, which flushes both hubs.
+    gmc.add_graphics()?;
     Ok(starts)
 }
 
@@ -117,4 +140,11 @@ fn load(psp: &mut Psp, files: &Autoload) -> Result {
     psp.load(kind::RLC_DATA, rlc.core_data)?;
     psp.load(kind::RLC, rlc.code.bytes())?;
     psp.autoload()
+}
+
+/// Registers that the run list controller saves and restores.
+pub(super) fn load_lists(psp: &mut Psp, rlc: &RlcCode<'_>) -> Result {
+    psp.load(kind::RLC_LIST_CNTL, rlc.control_list)?;
+    psp.load(kind::RLC_LIST_GPM, rlc.gpm_list)?;
+    psp.load(kind::RLC_LIST_SRM, rlc.srm_list)
 }

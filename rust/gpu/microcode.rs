@@ -3,6 +3,7 @@
 //! Firmware that the driver itself had loaded, on a GPU whose engines were halted.
 
 use super::{
+    autoload::load_lists,
     steps::Step,
     Gpu, //
 };
@@ -27,10 +28,7 @@ use crate::{
         Gfx, //
     },
     gmc::Gart,
-    hw::{
-        firmware::RlcCode,
-        psp::firmware as kind, //
-    },
+    hw::psp::firmware as kind,
     psp::{
         self,
         Psp, //
@@ -200,11 +198,4 @@ fn load(psp: &mut Psp, files: &Direct) -> Result {
     let rlc = files.rlc.content()?;
     load_lists(psp, &rlc)?;
     psp.load(kind::RLC, rlc.code.bytes())
-}
-
-/// Registers that the run list controller saves and restores.
-pub(super) fn load_lists(psp: &mut Psp, rlc: &RlcCode<'_>) -> Result {
-    psp.load(kind::RLC_LIST_CNTL, rlc.control_list)?;
-    psp.load(kind::RLC_LIST_GPM, rlc.gpm_list)?;
-    psp.load(kind::RLC_LIST_SRM, rlc.srm_list)
 }
