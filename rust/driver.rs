@@ -305,7 +305,7 @@ fn reset_other_os(
         running
     );
     let smu = Smu::new(dev, regs, smu::hal(versions.gc))?;
-    gpu::reset_device(dev, regs, master, &smu)?;
+    gpu::reset_device(dev, regs, master, &smu, psp)?;
     Ok(true)
 }
 

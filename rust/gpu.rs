@@ -472,7 +472,7 @@ impl<'bound> Running<'bound> {
                 steps.add(_ih.handler().clone())?;
             },
             _microcode: {
-                let microcode = microcode::Microcode::new(&gpu, &gart, firmware.as_ref())?;
+                let microcode = microcode::Microcode::new(&gpu, &gart, _gmc, firmware.as_ref())?;
                 steps.add(microcode.clone())?;
                 microcode
             },

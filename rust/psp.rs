@@ -205,6 +205,25 @@ impl Drop for Psp {
     }
 }
 
+/// Whether a secure OS runs.
+pub(crate) fn is_running(regs: &Regs, interface: &Interface) -> bool {
+    regs.read(interface.mailboxes.alive) != 0
+}
+
+/// After a reset of the whole device: waits for the boot loader (`amdgpu_psp_wait_for_bootloader`).
+///
+/// # Errors
+///
+/// ETIME when it doesn't come, EIO when the secure OS that ran before goes on, ENODEV when the device is gone.
+pub(crate) fn wait_for_boot_loader(regs: &Regs, interface: &Interface) -> Result {
+    let boot = interface.mailboxes.boot;
+    regs.wait_at(0, boot, ANSWER, |value| value & control::DONE != 0)?;
+    match is_running(regs, interface) {
+        true => Err(EIO),
+        false => Ok(()),
+    }
+}
+
 /// The version of the secure OS that runs.
 pub(crate) fn running_version(regs: &Regs, interface: &Interface) -> u32 {
     regs.read(interface.mailboxes.version)

@@ -13,8 +13,7 @@ use crate::types::GcVersion;
 /// core, too (`amdgpu_discovery_set_common_ip_blocks`).
 pub(super) fn reset_methods(gc: GcVersion) -> &'static [&'static dyn Method] {
     match gc {
-        GcVersion::V9_4_3 => &[&Soft, &Whole],
-        GcVersion::V12_0_1 => &[&Soft],
+        GcVersion::V9_4_3 | GcVersion::V12_0_1 => &[&Soft, &Whole],
         #[cfg(rkfd_stub_chip)]
         GcVersion::Stub => &[&Soft],
     }

@@ -3,7 +3,10 @@
 //! Firmware that the driver itself had loaded, on a GPU whose engines were halted.
 
 use super::{
-    autoload::load_lists,
+    autoload::{
+        self,
+        load_lists, //
+    },
     steps::Step,
     Gpu, //
 };
@@ -27,7 +30,10 @@ use crate::{
         self,
         Gfx, //
     },
-    gmc::Gart,
+    gmc::{
+        self,
+        Gart, //
+    },
     hw::psp::firmware as kind,
     psp::{
         self,
@@ -111,6 +117,7 @@ pub(super) struct Microcode {
     regs: Arc<Regs>,
     gfx: Arc<Gfx>,
     gart: Arc<Gart>,
+    gmc: Arc<gmc::Enabled>,
     interface: Option<&'static psp::Interface>,
     /// What the driver has loaded is there, as long as this is.
     #[pin]
@@ -127,6 +134,7 @@ impl Microcode {
     pub(super) fn new(
         gpu: &Gpu,
         gart: &Arc<Gart>,
+        gmc: &Arc<gmc::Enabled>,
         files: Option<&Set<Direct>>,
     ) -> Result<Arc<Self>> {
         let this = Arc::pin_init(
@@ -135,6 +143,7 @@ impl Microcode {
                 regs: gpu.regs.clone(),
                 gfx: gpu.gfx.clone(),
                 gart: gart.clone(),
+                gmc: gmc.clone(),
                 interface: psp::hal(gpu.chip.versions.gc).interface(),
                 loaded <- new_mutex!(None, "rkfd microcode"),
             }),
@@ -146,17 +155,21 @@ impl Microcode {
         Ok(this)
     }
 
+    fn processor(&self) -> Result<psp::Parts<'_>> {
+        Ok(psp::Parts {
+            dev: &self.dev,
+            regs: &self.regs,
+            gart: &self.gart,
+            interface: self.interface.ok_or(ENODEV)?,
+        })
+    }
+
     fn start(&self, files: &Set<Direct>) -> Result {
         let os = match &files.secure_os {
             Some(file) => Some(file.components()?),
             None => None,
         };
-        let parts = psp::Parts {
-            dev: &self.dev,
-            regs: &self.regs,
-            gart: &self.gart,
-            interface: self.interface.ok_or(ENODEV)?,
-        };
+        let parts = self.processor()?;
         let mut psp = Psp::start(&parts, os.as_ref())?;
         load(&mut psp, &files.engines)?;
         *self.loaded.lock() = Some(psp);
@@ -166,12 +179,19 @@ impl Microcode {
 }
 
 impl Step for Microcode {
-    fn again(&self, files: &Set<Direct>) -> Result {
+    fn again(&self, files: &AnySet) -> Result {
         let before = self.loaded.lock().take();
         if let Some(psp) = before {
             psp.abandon();
         }
-        self.start(files)
+        match files {
+            AnySet::Direct(files) => self.start(files),
+            AnySet::Autoload(files) => {
+                let start = |starts| self.gfx.start_firmware(self.dev.device(), Some(starts));
+                autoload::hand_out(&self.processor()?, &self.gmc, files, start)?;
+                Ok(())
+            }
+        }
     }
 }
 

@@ -4,10 +4,7 @@
 //! order they are made again.
 
 use crate::{
-    firmware::{
-        Direct,
-        Set, //
-    },
+    firmware::AnySet,
     gfx::PipeInterrupts,
     glue::pci::Master,
     gmc::{
@@ -31,7 +28,7 @@ pub(super) trait Step: Send + Sync {
     /// # Errors
     ///
     /// As when it was made first.
-    fn again(&self, files: &Set<Direct>) -> Result;
+    fn again(&self, files: &AnySet) -> Result;
 }
 
 /// The steps so far.
@@ -61,7 +58,7 @@ impl Steps {
     /// # Errors
     ///
     /// Those of the first that fails.
-    pub(super) fn again(&self, files: &Set<Direct>) -> Result {
+    pub(super) fn again(&self, files: &AnySet) -> Result {
         self.0.iter().try_for_each(|step| step.again(files))
     }
 }
@@ -75,52 +72,52 @@ impl Drop for Steps {
 
 impl Step for Master {
     /// It comes with configuration space ([`Master::suspend`]).
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         Ok(())
     }
 }
 
 impl Step for nbio::Enabled {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for gmc::Enabled {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew()
     }
 }
 
 impl Step for ih::Handler {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew()
     }
 }
 
 impl Step for FaultInterrupts {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for PipeInterrupts {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew();
         Ok(())
     }
 }
 
 impl Step for sdma::Enabled {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew()
     }
 }
 
 impl Step for smu::Enabled {
-    fn again(&self, _: &Set<Direct>) -> Result {
+    fn again(&self, _: &AnySet) -> Result {
         self.renew()
     }
 }

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     device::Handle,
-    firmware::AnySet,
     glue::{
         errno::etime,
         pci::Master, //
     },
     gpu::microcode,
+    psp,
     regs::Regs,
     smu::Smu, //
 };
@@ -58,12 +58,11 @@ impl Method for Whole {
             ..
         } = engines;
         // Without its firmware the device would be of no use afterwards: so that is looked for before.
-        let files = microcode::load_files(gpu.device(), &gpu.regs, &gpu.chip.versions, true)?;
-        let AnySet::Direct(files) = files else {
-            return Err(EOPNOTSUPP);
-        };
+        let versions = &gpu.chip.versions;
+        let files = microcode::load_files(gpu.device(), &gpu.regs, versions, true)?;
+        let processor = psp::hal(versions.gc).interface().ok_or(EOPNOTSUPP)?;
         sdma.stop();
-        reset_device(&gpu.dev, &gpu.regs, master, smu)?;
+        reset_device(&gpu.dev, &gpu.regs, master, smu, processor)?;
         steps.again(&files)
     }
 }
@@ -72,14 +71,27 @@ impl Method for Whole {
 ///
 /// # Errors
 ///
-/// As of [`Smu::reset_chip`], and what keeps configuration space from being saved: then nothing was reset. ETIME when
-/// the device doesn't come back. Logged.
-pub(crate) fn reset_device(dev: &Handle, regs: &Regs, master: &Master, smu: &Smu) -> Result {
+/// As of [`Smu::reset_chip`], and what keeps configuration space from being saved: then nothing was reset. EIO when the
+/// unit didn't reset it, ETIME when the device or its boot loader doesn't come back. Logged.
+pub(crate) fn reset_device(
+    dev: &Handle,
+    regs: &Regs,
+    master: &Master,
+    smu: &Smu,
+    processor: &psp::Interface,
+) -> Result {
     let _away = dev.away();
     let saved = master.suspend()?;
     smu.reset_chip()?;
+    if processor.autoload {
+        // Until its firmware is handed out again.
+        regs.put_graphics_away();
+    }
     drop(saved);
-    let back = wait(dev, regs);
+    let back = wait(dev, regs).and_then(|()| started(dev, regs, processor));
+    if back == Err(EIO) {
+        regs.bring_graphics_back();
+    }
     // Also if it doesn't come back: nobody shall rely on what was there.
     dev.note_loss();
     back?;
@@ -88,6 +100,17 @@ pub(crate) fn reset_device(dev: &Handle, regs: &Regs, master: &Master, smu: &Smu
         "the GPU was reset; what was in its VRAM is lost\n"
     );
     Ok(())
+}
+
+/// Waits until the security processor takes its firmware again.
+fn started(dev: &Handle, regs: &Regs, processor: &psp::Interface) -> Result {
+    psp::wait_for_boot_loader(regs, processor).inspect_err(|&error| {
+        let what = match error {
+            EIO => "the GPU wasn't reset: its security processor goes on",
+            _ => "the GPU's boot loader doesn't come back from the reset",
+        };
+        dev_err!(dev.device(), "{} ({:?})\n", what, error);
+    })
 }
 
 /// Waits until registers can be read again.

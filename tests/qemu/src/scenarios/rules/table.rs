@@ -230,7 +230,7 @@ pub(super) fn cpsch() -> Vec<Row> {
             "on read of VM_INVALIDATE_ENG17_ACK: read 0 until reset|on read of MP0_SMN_C2PMSG_35: read 0",
             "failed, errno",
         )
-        .logging("boot loader of the security processor doesn't take .anything."),
+        .logging("boot loader doesn.t come back from the reset .ETIME"),
         load("kiq-hang", "on KIQ packet: hang", NO_GPU),
         load("kiq-late", "on KIQ packet: late 20 ms", RIGHT),
         load("kiq-twice", "on KIQ WRITE_DATA: twice", RIGHT),
