@@ -180,8 +180,11 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     let handle = Handle::new(dev, &regs)?;
     // Before power-on is over there is no graphics core to be asked.
     let is_halted = !is_cold && gfx.is_halted(&regs);
-    let is_cold = is_cold || is_halted && reset_other_os(&handle, &regs, &versions, master)?;
-    let firmware = if is_cold || is_halted {
+    let firmware = if is_cold {
+        Some(load_firmware(dev, &regs, &versions, is_cold)?)
+    } else if let Some(files) = reset_first(&handle, &regs, &versions, master, is_halted)? {
+        Some(files)
+    } else if is_halted {
         Some(load_firmware(dev, &regs, &versions, is_cold)?)
     } else {
         gfx.check_firmware(dev, &regs)?;
@@ -272,41 +275,72 @@ fn check_alive(pdev: &pci::Device<Core<'_>>, mmio: &Mmio) -> Result<(u64, bool)>
     Ok((u64::from(mib) << 20, os == 0))
 }
 
-/// On a GPU whose engines another driver has halted: resets it as a whole if the OS of its security processor isn't that
-/// of the driver's file, since only the boot loader can exchange it (`psp_v13_0_is_reload_needed`,
-/// `soc15_need_reset_on_init`). Returns whether it did.
+/// Resets a GPU as a whole whose security processor runs an OS, if that can't stay, and returns the files with which it is
+/// started then: they are looked for before.
 ///
 /// # Errors
 ///
-/// As of [`gpu::reset_device`], and of the loader of files.
-fn reset_other_os(
+/// As of [`gpu::reset_device`] and [`gpu::load_files`].
+fn reset_first(
     dev: &Arc<Handle>,
     regs: &Arc<Regs>,
     versions: &Versions,
     master: &Master,
-) -> Result<bool> {
-    let Some(psp) = psp::hal(versions.gc)
-        .interface()
-        .filter(|psp| !psp.autoload)
-    else {
-        return Ok(false);
+    is_halted: bool,
+) -> Result<Option<AnySet>> {
+    let Some(psp) = psp::hal(versions.gc).interface() else {
+        return Ok(None);
     };
+    let must_go = match psp.autoload {
+        true => is_leftover(dev, regs, psp),
+        false => is_halted && is_other_os(dev, regs, psp)?,
+    };
+    if !must_go {
+        return Ok(None);
+    }
+    let files = gpu::load_files(dev.device(), regs, versions, true)?;
+    let smu = Smu::new(dev, regs, smu::hal(versions.gc))?;
+    gpu::reset_device(dev, regs, master, &smu, psp)?;
+    dev_info!(dev.device(), "the GPU is cold: starting it\n");
+    Ok(Some(files))
+}
+
+/// On a GPU whose engines another driver has halted: whether the OS of its security processor isn't that of the driver's
+/// file, since only the boot loader can exchange it (`psp_v13_0_is_reload_needed`, `soc15_need_reset_on_init`).
+fn is_other_os(dev: &Handle, regs: &Regs, psp: &psp::Interface) -> Result<bool> {
     let file = SecureOsFile::load(dev.device(), psp.file, (psp.is_earlier)(regs))?;
     let (ours, running) = (
         file.components()?.version(),
         psp::running_version(regs, psp),
     );
-    if ours == running {
-        return Ok(false);
+    if ours != running {
+        dev_info!(
+            dev.device(),
+            "another version of the security processor's OS runs, {:#x}: resetting the GPU\n",
+            running
+        );
     }
-    dev_info!(
-        dev.device(),
-        "another version of the security processor's OS runs, {:#x}: resetting the GPU\n",
-        running
-    );
-    let smu = Smu::new(dev, regs, smu::hal(versions.gc))?;
-    gpu::reset_device(dev, regs, master, &smu, psp)?;
-    Ok(true)
+    Ok(ours != running)
+}
+
+/// Where the run list controller has handed firmware out: nobody knows in which state the driver before has left it, so
+/// it begins anew (`soc24_need_reset_on_init`). Without files it couldn't, and is taken as it is.
+fn is_leftover(dev: &Handle, regs: &Regs, psp: &psp::Interface) -> bool {
+    let is_there = SecureOsFile::is_there(dev.device(), psp.file);
+    if is_there {
+        dev_info!(
+            dev.device(),
+            "the security processor's OS runs, version {:#x}: resetting the GPU\n",
+            psp::running_version(regs, psp)
+        );
+    } else {
+        dev_info!(
+            dev.device(),
+            "without the file {} the GPU is not reset, but taken as it was left\n",
+            psp.file
+        );
+    }
+    is_there
 }
 
 /// Loads the files of a GPU that comes from power-on, or whose engines are halted.

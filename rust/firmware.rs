@@ -207,6 +207,11 @@ impl SecureOsFile {
         Ok(Self { file, earlier })
     }
 
+    /// Whether there is a file with that name. Logs nothing.
+    pub(crate) fn is_there(dev: &Device, name: &'static CStr) -> bool {
+        Firmware::request_nowarn(name, dev).is_ok()
+    }
+
     /// Its components.
     ///
     /// # Errors

@@ -206,7 +206,7 @@ impl Drop for Psp {
 }
 
 /// Whether a secure OS runs.
-pub(crate) fn is_running(regs: &Regs, interface: &Interface) -> bool {
+fn is_running(regs: &Regs, interface: &Interface) -> bool {
     regs.read(interface.mailboxes.alive) != 0
 }
 

@@ -42,7 +42,7 @@ const NAVI48: Chip = Chip {
     compute: ("gc_12_0_1_mec", "0x11", 17),
     missing: "gc_12_0_1_imu",
     bad: "gc_12_0_1_uni_mes",
-    again: None,
+    again: Some("the security processor.s OS runs, version 0x.*: resetting the GPU"),
 };
 
 /// All of them.
