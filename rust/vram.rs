@@ -5,6 +5,9 @@
 //! The driver needs to reach the memory that it uses itself (page tables, MQDs), so only the part
 //! behind BAR 0 is used, less what firmware keeps at the end. That memory it clears through BAR 0;
 //! what programs get a copy engine clears ([`crate::sdma`]).
+//!
+//! Pages are given out by the kernel's buddy allocator (`drivers/gpu/buddy.c`), in blocks of powers of two that merge
+//! again when they come back.
 
 use crate::{
     counts::{
@@ -13,7 +16,6 @@ use crate::{
     },
     glue::aperture::Aperture,
     hw::discovery,
-    pages::PageMap,
     regs::Regs,
     types::{
         GpuVa,
@@ -24,8 +26,17 @@ use crate::{
 use kernel::{
     alloc::flags::GFP_KERNEL_ACCOUNT,
     devres::Devres,
+    gpu::buddy::{
+        AllocatedBlocks,
+        GpuBuddy,
+        GpuBuddyAllocFlag,
+        GpuBuddyAllocFlags,
+        GpuBuddyAllocMode,
+        GpuBuddyParams, //
+    },
     new_mutex,
     prelude::*,
+    ptr::Alignment,
     sync::{
         Arc,
         Mutex, //
@@ -34,6 +45,12 @@ use kernel::{
 
 /// Page of the GPU and of everything here.
 pub(crate) const PAGE: u64 = 4096;
+
+const ONE_PAGE: Alignment = Alignment::new::<4096>();
+
+/// What an entry above the last table maps.
+const LARGE: u64 = 2 << 20;
+const LARGE_PAGE: Alignment = Alignment::new::<{ 2 << 20 }>();
 
 /// What firmware keeps at the end of VRAM when no VBIOS states it: `AMDGPU_VBIOS_...` in
 /// `amdgpu_ttm.c`, `DISCOVERY_TMR_OFFSET` and the trusted memory region, 280 MiB.
@@ -51,9 +68,14 @@ pub(crate) struct Vram {
     phys: u64,
     /// Bytes that can be given out.
     usable: u64,
+    buddy: GpuBuddy,
+    /// What is never given back.
     #[pin]
-    map: Mutex<PageMap>,
+    forever: Mutex<KVec<Blocks>>,
 }
+
+/// Blocks that were given out; given back when dropped.
+type Blocks = Pin<KBox<AllocatedBlocks>>;
 
 impl Vram {
     /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them. HDP is flushed by the register at an offset
@@ -71,11 +93,22 @@ impl Vram {
         let reserved = FIRMWARE_RESERVED
             .min(size / 16)
             .max(discovery::OFFSET_FROM_END);
-        let pages = usize::try_from(visible.min(size.saturating_sub(reserved)) / PAGE)?;
-        let usable = bytes_of(pages);
-        let mut map = PageMap::new(pages)?;
+        let usable = visible.min(size.saturating_sub(reserved));
+        let usable = usable.saturating_sub(usable % PAGE);
+        let buddy = GpuBuddy::new(GpuBuddyParams {
+            base_offset: 0,
+            size: usable,
+            chunk_size: ONE_PAGE,
+        })?;
         // Offset 0 is never given out, so that a zero address is always a mistake.
-        map.reserve(0, 1);
+        let first = buddy.alloc_blocks(
+            GpuBuddyAllocMode::Range(0..PAGE),
+            PAGE,
+            ONE_PAGE,
+            GpuBuddyAllocFlags::default(),
+        );
+        let mut forever = KVec::new();
+        forever.push(KBox::pin_init(first, GFP_KERNEL)?, GFP_KERNEL)?;
         let regs = regs.clone();
         Arc::pin_init(
             pin_init!(Self {
@@ -85,7 +118,8 @@ impl Vram {
                 flush_at,
                 phys,
                 usable,
-                map <- new_mutex!(map, "rkfd VRAM"),
+                buddy,
+                forever <- new_mutex!(forever, "rkfd VRAM"),
             }),
             GFP_KERNEL,
         )
@@ -133,16 +167,33 @@ impl Vram {
 
     /// Bytes free.
     pub(crate) fn free(&self) -> u64 {
-        bytes_of(self.map.lock().free_pages())
+        self.buddy.avail()
+    }
+
+    /// Takes `len` bytes in a row, whole pages, and returns where they begin. Large ranges start at a multiple of
+    /// 2 MiB, so that one page table entry can map 512 pages.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when there are none.
+    fn take(&self, len: u64) -> Result<(u64, Blocks)> {
+        let least = if len >= LARGE { LARGE_PAGE } else { ONE_PAGE };
+        let flags = GpuBuddyAllocFlag::Contiguous;
+        let blocks = self
+            .buddy
+            .alloc_blocks(GpuBuddyAllocMode::Simple, len, least, flags);
+        // The allocator has other errors for what can't be had.
+        let blocks = KBox::pin_init(blocks, GFP_KERNEL_ACCOUNT).map_err(|_| ENOMEM)?;
+        // A size that is no power of two is several blocks, each behind the other.
+        let start = blocks.iter().map(|block| block.offset()).min();
+        Ok((start.ok_or(ENOMEM)?, blocks))
     }
 
     /// Takes pages that are never given back, for what lives as long as the device.
     pub(crate) fn alloc_forever(&self, len: u64) -> Result<VramOffset> {
-        let first = self
-            .map
-            .lock()
-            .alloc(usize::try_from(len.div_ceil(PAGE))?, 1)?;
-        let start = bytes_of(first);
+        let len = len.checked_next_multiple_of(PAGE).ok_or(ENOMEM)?;
+        let (start, blocks) = self.take(len)?;
+        self.forever.lock().push(blocks, GFP_KERNEL)?;
         self.zero(start, len)?;
         Ok(VramOffset::new(start))
     }
@@ -162,21 +213,16 @@ impl Vram {
     }
 }
 
-/// Bytes of so many pages of VRAM, which no address space exceeds.
-fn bytes_of(pages: usize) -> u64 {
-    (pages as u64).saturating_mul(PAGE)
-}
-
 /// Some pages of VRAM in a row; free again when dropped.
 pub(crate) struct VramRange {
     vram: Arc<Vram>,
     start: u64,
     len: u64,
+    _blocks: Blocks,
 }
 
 impl VramRange {
-    /// Takes `len` bytes, rounded up to pages, cleared. Large ranges start at a multiple of
-    /// 2 MiB, so that one page table entry can map 512 pages.
+    /// Takes `len` bytes, rounded up to pages, cleared.
     pub(crate) fn new(vram: &Arc<Vram>, len: u64) -> Result<Self> {
         let range = Self::uncleared(vram, len)?;
         vram.zero(range.start, range.len)?;
@@ -185,13 +231,13 @@ impl VramRange {
 
     /// Takes `len` bytes, rounded up to pages, with whatever is in them.
     fn uncleared(vram: &Arc<Vram>, len: u64) -> Result<Self> {
-        let pages = usize::try_from(len.div_ceil(PAGE))?;
-        let align = if pages >= 512 { 512 } else { 1 };
-        let first = vram.map.lock().alloc(pages, align)?;
+        let len = len.checked_next_multiple_of(PAGE).ok_or(ENOMEM)?;
+        let (start, blocks) = vram.take(len)?;
         Ok(Self {
             vram: vram.clone(),
-            start: bytes_of(first),
-            len: bytes_of(pages),
+            start,
+            len,
+            _blocks: blocks,
         })
     }
 
@@ -301,7 +347,10 @@ impl Uncleared {
                     pieces.push(piece, GFP_KERNEL_ACCOUNT)?;
                 }
                 Err(_) if want > PAGE => {
-                    want = (want / 2).checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
+                    let half = want / 2;
+                    // Behind a piece that ends within a large page no other could be mapped by large ones.
+                    let unit = if half >= LARGE { LARGE } else { PAGE };
+                    want = half.checked_next_multiple_of(unit).ok_or(EINVAL)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -334,15 +383,5 @@ impl Cleared {
     /// The pieces.
     pub(crate) fn into_pieces(self) -> KVec<VramRange> {
         self.0
-    }
-}
-
-impl Drop for VramRange {
-    fn drop(&mut self) {
-        // Offsets came from the page map, so they fit.
-        self.vram
-            .map
-            .lock()
-            .release((self.start / PAGE) as usize, (self.len / PAGE) as usize);
     }
 }

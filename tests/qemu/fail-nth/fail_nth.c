@@ -41,6 +41,7 @@ static struct point points[] = {
 	{ "rust_helper_alloc_pages", NULL_POINTER, ENOMEM, RUST, -1 },
 	{ "_copy_from_user", ALL_BYTES, EFAULT, RUST, 2 },
 	{ "_copy_to_user", ALL_BYTES, EFAULT, RUST, 2 },
+	{ "gpu_buddy_alloc_blocks", ERROR, ENOMEM, EVERYBODY, -1 },
 	{ "bitmap_zalloc", NULL_POINTER, ENOMEM, EVERYBODY, -1 },
 	{ "dma_alloc_attrs", NULL_POINTER, ENOMEM, EVERYBODY, -1 },
 	{ "dma_map_page_attrs", NO_ADDRESS, ENOMEM, EVERYBODY, -1 },
