@@ -71,10 +71,50 @@ structs! {
         handle: u32,
         /// One of `OP_`.
         op: u32,
-        /// Of [`OP_GET_GEM_CREATE_INFO`]: where to write a [`GemCreate`].
+        /// Where to write a [`GemCreate`] or [`GemVmEntry`]s; of [`OP_SET_PLACEMENT`], `DOMAIN_` bits.
         value: u64,
         num_entries: u32,
         padding: u32,
+    }
+
+    /// One mapping of the answer to [`OP_GET_MAPPING_INFO`].
+    pub struct GemVmEntry = "struct drm_amdgpu_gem_vm_entry" {
+        addr: u64,
+        size: u64,
+        /// Of the buffer.
+        offset: u64,
+        /// As GEM_VA had them.
+        flags: u64,
+    }
+
+    /// Argument of [`GEM_USERPTR`].
+    pub struct GemUserptr = "struct drm_amdgpu_gem_userptr" {
+        addr: u64,
+        size: u64,
+        /// `USERPTR_` bits.
+        flags: u32,
+        /// Out.
+        handle: u32,
+    }
+
+    /// Argument of [`GEM_LIST_HANDLES`].
+    pub struct GemListHandles = "struct drm_amdgpu_gem_list_handles" {
+        /// Where to write [`GemListHandlesEntry`]s.
+        entries: u64,
+        /// In: how many there is room for. Out: how many handles there are.
+        num_entries: u32,
+        padding: u32,
+    }
+
+    /// One handle of the answer.
+    pub struct GemListHandlesEntry = "struct drm_amdgpu_gem_list_handles_entry" {
+        gem_handle: u32,
+        /// [`LIST_HANDLES_IS_IMPORT`].
+        flags: u32,
+        size: u64,
+        preferred_domains: u64,
+        alloc_flags: u64,
+        alignment: u64,
     }
 
     /// Argument of [`GEM_CLOSE`].
@@ -145,6 +185,22 @@ constants! {
 
     /// What the buffer was made as.
     OP_GET_GEM_CREATE_INFO: u32 = 0, "AMDGPU_GEM_OP_GET_GEM_CREATE_INFO";
+    /// Where it may lie from now on.
+    OP_SET_PLACEMENT: u32 = 1, "AMDGPU_GEM_OP_SET_PLACEMENT";
+    /// Where the file has mapped it.
+    OP_GET_MAPPING_INFO: u32 = 2, "AMDGPU_GEM_OP_GET_MAPPING_INFO";
+
+    /// The GPU doesn't write it.
+    USERPTR_READONLY: u32 = 1 << 0, "AMDGPU_GEM_USERPTR_READONLY";
+    /// It has to be one mapping of anonymous memory.
+    USERPTR_ANONONLY: u32 = 1 << 1, "AMDGPU_GEM_USERPTR_ANONONLY";
+    /// Its pages are looked up at once.
+    USERPTR_VALIDATE: u32 = 1 << 2, "AMDGPU_GEM_USERPTR_VALIDATE";
+    /// It is watched for changes.
+    USERPTR_REGISTER: u32 = 1 << 3, "AMDGPU_GEM_USERPTR_REGISTER";
+
+    /// The buffer came in as a DMA-buf.
+    LIST_HANDLES_IS_IMPORT: u32 = 1 << 0, "AMDGPU_GEM_LIST_HANDLES_FLAG_IS_IMPORT";
 
     VA_OP_MAP: u32 = 1, "AMDGPU_VA_OP_MAP";
     VA_OP_UNMAP: u32 = 2, "AMDGPU_VA_OP_UNMAP";
@@ -194,6 +250,10 @@ requests! {
     GEM_WAIT_IDLE "DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE" READ_WRITE 0x47 GemWaitIdle;
     /// Maps a buffer in the file's address space on the GPU.
     GEM_VA "DRM_IOCTL_AMDGPU_GEM_VA" WRITE 0x48 GemVa;
-    /// Asks how a buffer was made.
+    /// Asks how a buffer was made or where it is mapped, or says where it may lie.
     GEM_OP "DRM_IOCTL_AMDGPU_GEM_OP" READ_WRITE 0x50 GemOp;
+    /// Makes a buffer of the program's own memory.
+    GEM_USERPTR "DRM_IOCTL_AMDGPU_GEM_USERPTR" READ_WRITE 0x51 GemUserptr;
+    /// Lists the file's handles.
+    GEM_LIST_HANDLES "DRM_IOCTL_AMDGPU_GEM_LIST_HANDLES" READ_WRITE 0x59 GemListHandles;
 }

@@ -65,6 +65,8 @@ fn constants_and_request_numbers_are_linux_s() {
         &gem::GEM_WAIT_IDLE.info,
         &gem::GEM_VA.info,
         &gem::GEM_OP.info,
+        &gem::GEM_USERPTR.info,
+        &gem::GEM_LIST_HANDLES.info,
     ];
     let of_drm = [
         &VERSION.info,
