@@ -22,6 +22,7 @@ use crate::{
         bound::WhileBound,
         dma::{
             self,
+            DeviceAccess,
             PageMapping, //
         },
         dma_buf::{
@@ -179,7 +180,9 @@ impl Bo {
             let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
             pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
         }
-        let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
+        let map = memory
+            .dev
+            .hold(|dev| PageMapping::new(dev, pages.iter(), DeviceAccess::ReadWrite))?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
@@ -268,6 +271,11 @@ impl Bo {
     /// Whether it is memory of a user program, whose pages can change.
     pub(crate) fn is_user_memory(&self) -> bool {
         matches!(self.backing, Backing::User(_))
+    }
+
+    /// Whether it is memory that somebody else exported.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.backing, Backing::Foreign(_))
     }
 
     /// Kind of memory; `None` for a piece of the device.

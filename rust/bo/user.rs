@@ -22,6 +22,7 @@ use crate::glue::{
     bound::WhileBound,
     dma::{
         self,
+        DeviceAccess,
         PageMapping, //
     },
     user_pages::UserPages, //
@@ -45,7 +46,13 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Makes pages reachable for the device.
     pub(crate) fn new(memory: &Memory, pages: UserPages) -> Result<Self> {
-        let map = memory.dev.hold(|dev| PageMapping::new(dev, pages.iter()))?;
+        let access = match pages.are_writable() {
+            true => DeviceAccess::ReadWrite,
+            false => DeviceAccess::Read,
+        };
+        let map = memory
+            .dev
+            .hold(|dev| PageMapping::new(dev, pages.iter(), access))?;
         Ok(Self { map, pages })
     }
 }

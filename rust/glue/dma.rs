@@ -45,23 +45,43 @@ fn failed(dev: &device::Device, bus: u64) -> bool {
     bus == MAPPING_ERROR
 }
 
+/// What a device does with pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DeviceAccess {
+    /// It reads them, and can't write them where an IOMMU stands between.
+    Read,
+    /// It reads and writes them.
+    ReadWrite,
+}
+
+impl DeviceAccess {
+    fn direction(self) -> bindings::dma_data_direction {
+        match self {
+            Self::Read => bindings::dma_data_direction::DMA_TO_DEVICE,
+            Self::ReadWrite => bindings::dma_data_direction::DMA_BIDIRECTIONAL,
+        }
+    }
+}
+
 /// Bus addresses of a list of pages, in order.
 pub(crate) struct PageMapping {
     dev: ARef<device::Device>,
     bus: KVVec<u64>,
+    access: DeviceAccess,
 }
 
 impl PageMapping {
-    /// Maps pages for reading and writing by the device. The caller keeps the pages until the
-    /// mapping is dropped.
+    /// Maps pages for the device. The caller keeps the pages until the mapping is dropped.
     pub(crate) fn new<'a>(
         dev: &device::Device<Bound>,
         pages: impl ExactSizeIterator<Item = &'a Page>,
+        access: DeviceAccess,
     ) -> Result<Self> {
         let plain: &device::Device = dev;
         let mut this = Self {
             dev: plain.into(),
             bus: KVVec::with_capacity(pages.len(), GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?,
+            access,
         };
         for page in pages {
             // SAFETY: The device is bound and the page is valid; `Drop` undoes the mapping.
@@ -71,7 +91,7 @@ impl PageMapping {
                     page.as_ptr(),
                     0,
                     PAGE_SIZE,
-                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
+                    access.direction(),
                     COHERENT,
                 )
             };
@@ -98,7 +118,7 @@ impl Drop for PageMapping {
                     raw(&self.dev),
                     bus,
                     PAGE_SIZE,
-                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
+                    self.access.direction(),
                     COHERENT,
                 )
             };

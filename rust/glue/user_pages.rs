@@ -26,8 +26,11 @@ use kernel::{
 /// Pages that are pinned at once. Their addresses are on the stack, of which this is a sixteenth.
 const CHUNK: usize = 128;
 
-/// Pinned pages, in order. Dropped, they are marked dirty and let go.
-pub(crate) struct UserPages(KVVec<BorrowedPage<'static>>);
+/// Pinned pages, in order. Dropped, they are let go; writable ones are marked dirty before.
+pub(crate) struct UserPages {
+    pages: KVVec<BorrowedPage<'static>>,
+    writable: bool,
+}
 
 // SAFETY: A pinned page is unpinned from any thread, and pages have their own locks.
 unsafe impl Send for UserPages {}
@@ -35,38 +38,34 @@ unsafe impl Send for UserPages {}
 unsafe impl Sync for UserPages {}
 
 impl UserPages {
-    /// Pins `count` writable pages from the page of `start` on. Takes the mmap lock.
+    /// Pins `count` pages from the page of `start` on, to be written if `writable`. Takes the mmap lock.
     ///
     /// # Errors
     ///
-    /// EFAULT where nothing is mapped, or something that isn't memory; EPERM where it is read-only;
-    /// ENOMEM; EINTR and the like when the program is being killed.
-    pub(crate) fn pin(mm: &MmWithUser, start: usize, count: usize) -> Result<Self> {
+    /// EFAULT where nothing is mapped, or something that isn't memory; EPERM where it is read-only and
+    /// was to be writable; ENOMEM; EINTR and the like when the program is being killed.
+    pub(crate) fn pin(mm: &MmWithUser, start: usize, count: usize, writable: bool) -> Result<Self> {
         let start = start & !(PAGE_SIZE - 1);
-        let mut this = Self(KVVec::with_capacity(
-            count,
-            GFP_KERNEL_ACCOUNT | __GFP_NOWARN,
-        )?);
+        let mut this = Self {
+            pages: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?,
+            writable,
+        };
+        let how = if writable { bindings::FOLL_WRITE } else { 0 };
         let current = kernel::current!();
         let own = current
             .mm()
             .is_some_and(|own| core::ptr::eq(own.as_raw(), mm.as_raw()));
-        while this.0.len() < count {
+        while this.pages.len() < count {
             let mut chunk = [core::ptr::null_mut(); CHUNK];
-            let want = count.saturating_sub(this.0.len()).min(CHUNK);
-            let at = (this.0.len().checked_mul(PAGE_SIZE))
+            let want = count.saturating_sub(this.pages.len()).min(CHUNK);
+            let at = (this.pages.len().checked_mul(PAGE_SIZE))
                 .and_then(|done| start.checked_add(done))
                 .ok_or(EFAULT)?;
             let pinned = if own {
                 // SAFETY: There is room for `want` pointers.
                 let n = unsafe {
                     // CAST: At most a chunk.
-                    bindings::pin_user_pages_fast(
-                        at,
-                        want as c_int,
-                        bindings::FOLL_WRITE,
-                        chunk.as_mut_ptr(),
-                    )
+                    bindings::pin_user_pages_fast(at, want as c_int, how, chunk.as_mut_ptr())
                 };
                 n as isize
             } else {
@@ -78,7 +77,7 @@ impl UserPages {
                         mm.as_raw(),
                         at,
                         want,
-                        bindings::FOLL_WRITE,
+                        how,
                         chunk.as_mut_ptr(),
                         core::ptr::null_mut(),
                     )
@@ -100,20 +99,42 @@ impl UserPages {
                 // SAFETY: The pin keeps the page until `drop`.
                 let page = unsafe { BorrowedPage::from_raw(page) };
                 // There is room for all.
-                let _ = this.0.push_within_capacity(page);
+                let _ = this.pages.push_within_capacity(page);
             }
         }
         Ok(this)
     }
 
+    /// Whether they were pinned to be written.
+    pub(crate) fn are_writable(&self) -> bool {
+        self.writable
+    }
+
     /// The page with this number.
     pub(crate) fn get(&self, index: usize) -> Option<&Page> {
-        Some(self.0.get(index)?)
+        Some(self.pages.get(index)?)
     }
 
     /// The pages.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Page> {
-        self.0.iter().map(|page| &**page)
+        self.pages.iter().map(|page| &**page)
+    }
+}
+
+/// Whether a range is one mapping of anonymous memory (`amdgpu_ttm_tt_get_user_pages`).
+///
+/// # Errors
+///
+/// EFAULT where nothing is mapped at its start; EPERM when a file is, or the mapping ends before the range.
+pub(crate) fn check_anonymous(mm: &MmWithUser, start: usize, len: usize) -> Result {
+    let guard = mm.mmap_read_lock();
+    let vma = guard.vma_lookup(start).ok_or(EFAULT)?;
+    // SAFETY: The area is valid while the mmap lock is held.
+    let of_file = unsafe { !(*vma.as_ptr()).vm_file.is_null() };
+    let ends_before = start.checked_add(len).is_none_or(|end| vma.end() < end);
+    match of_file || ends_before {
+        true => Err(EPERM),
+        false => Ok(()),
     }
 }
 
@@ -136,10 +157,10 @@ fn why(mm: &MmWithUser, at: usize) -> Error {
 
 impl Drop for UserPages {
     fn drop(&mut self) {
-        for page in &self.0 {
+        for page in &self.pages {
             let mut page = page.as_ptr();
             // SAFETY: Pinned by `pin`, once, and the device is done with it by the caller's word.
-            unsafe { bindings::unpin_user_pages_dirty_lock(&mut page, 1, true) };
+            unsafe { bindings::unpin_user_pages_dirty_lock(&mut page, 1, self.writable) };
         }
     }
 }

@@ -223,7 +223,7 @@ fn alloc_user(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result
     let mm = task.mm().ok_or(EINVAL)?;
     let bo = Bo::for_user(gpu.memory(), size)?;
     let address = usize::try_from(r.user_address)?;
-    let range = UserRange::watch(process, mm, address, usize::try_from(size)?)?;
+    let range = UserRange::watch(process, mm, address, usize::try_from(size)?, true)?;
     loop {
         let since = range.begin();
         bo.swap_user(&mut Some(range.pin(mm, &gpu, &bo)?));

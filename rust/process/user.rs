@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Ranges of the program's own memory (USERPTR) that buffer objects are made of, watched for changes.
+//! Those of KFD's buffers belong to their process, that of a GEM object to itself.
 //!
 //! When the kernel is about to change a range (munmap, madvise, a fork's write protection, reclaim),
 //! two work items follow each other, *stop* and *restore*, which the room `memory` carries out.
@@ -41,7 +42,8 @@ use kernel::{
         CondVarTimeoutResult,
         Mutex, //
     },
-    time::msecs_to_jiffies, //
+    time::msecs_to_jiffies,
+    workqueue::RawWorkItem, //
 };
 
 /// Where the work items of all processes run.
@@ -61,19 +63,22 @@ impl Works {
         )
     }
 
-    /// Queues *stop*; returns whether it will run. If it is queued already it hasn't begun.
-    fn stop(&self, process: Arc<Process>) -> bool {
+    /// Queues an item; returns whether it will run. One that is queued already hasn't begun.
+    fn add<W: RawWorkItem<ID> + Send + 'static, const ID: u64>(&self, item: W) -> bool {
         let queue = self.queue.lock();
         let Some(queue) = &*queue else { return false };
-        let _ = queue.queue().enqueue::<_, STOP>(process);
+        let _ = queue.queue().enqueue::<W, ID>(item);
         true
     }
 
+    /// Queues *stop*; returns whether it will run.
+    fn stop<W: RawWorkItem<STOP> + Send + 'static>(&self, owner: W) -> bool {
+        self.add(owner)
+    }
+
     /// Queues *restore*.
-    pub(crate) fn restore(&self, process: Arc<Process>) {
-        if let Some(queue) = &*self.queue.lock() {
-            let _ = queue.queue().enqueue::<_, RESTORE>(process);
-        }
+    pub(crate) fn restore<W: RawWorkItem<RESTORE> + Send + 'static>(&self, owner: W) {
+        let _ = self.add(owner);
     }
 
     /// Waits until the work items have run; from now on none is queued.
@@ -97,7 +102,49 @@ struct Rounds {
     done: u64,
 }
 
-/// How far *stop* came in a process.
+/// Whose *stop* and *restore* take care of ranges.
+pub(crate) trait Owner: Send + Sync + 'static {
+    /// How far its *stop* came.
+    fn user(&self) -> &UserMemory;
+    /// Where its work items run.
+    fn works(&self) -> &Works;
+    /// Queues its *stop*; returns whether it will run.
+    fn queue_stop(self: &Arc<Self>) -> bool;
+}
+
+/// Asks for a run of *stop* that sees what is stale now, and returns its number.
+fn ask_stop<O: Owner>(owner: &Arc<O>) -> Option<u64> {
+    let ticket = {
+        let mut rounds = owner.user().rounds.lock();
+        rounds.asked = rounds.asked.wrapping_add(1);
+        rounds.asked
+    };
+    owner.queue_stop().then_some(ticket)
+}
+
+/// Queues *stop* of an owner whose work item it is.
+pub(crate) fn queue_stop<O: Owner>(owner: &Arc<O>) -> bool
+where
+    Arc<O>: RawWorkItem<STOP>,
+{
+    owner.works().stop(owner.clone())
+}
+
+impl Owner for Process {
+    fn user(&self) -> &UserMemory {
+        &self.user
+    }
+
+    fn works(&self) -> &Works {
+        &self.shared().works
+    }
+
+    fn queue_stop(self: &Arc<Self>) -> bool {
+        queue_stop(self)
+    }
+}
+
+/// How far *stop* came with an owner's ranges.
 #[pin_data]
 pub(crate) struct UserMemory {
     #[pin]
@@ -151,13 +198,13 @@ pub(crate) enum Status {
 
 /// The object to which a watch reports.
 #[pin_data]
-pub(crate) struct Target {
-    process: Arc<Process>,
+pub(crate) struct Target<O: Owner> {
+    owner: Arc<O>,
     #[pin]
     status: Mutex<Status>,
 }
 
-impl IntervalTarget for Target {
+impl<O: Owner> IntervalTarget for Target<O> {
     fn invalidated(&self, record: impl FnOnce(), patience: Patience) {
         {
             let mut status = self.status.lock();
@@ -167,10 +214,10 @@ impl IntervalTarget for Target {
             }
             *status = Status::Stale;
         }
-        let Some(ticket) = self.process.ask_stop() else {
+        let Some(ticket) = ask_stop(&self.owner) else {
             return;
         };
-        let user = &self.process.user;
+        let user = self.owner.user();
         let mut rounds = user.rounds.lock();
         let mut left = msecs_to_jiffies(SHORT_MS);
         while rounds.done < ticket {
@@ -191,23 +238,25 @@ impl IntervalTarget for Target {
 }
 
 /// A watched range of the program's memory.
-pub(crate) struct UserRange {
-    watch: IntervalWatch<Target>,
+pub(crate) struct UserRange<O: Owner = Process> {
+    watch: IntervalWatch<Target<O>>,
     address: usize,
+    writable: bool,
 }
 
-impl UserRange {
-    /// Starts to watch a range of `len` bytes.
+impl<O: Owner> UserRange<O> {
+    /// Starts to watch a range of `len` bytes, whose pages are to be written if `writable`.
     pub(crate) fn watch(
-        process: &Arc<Process>,
+        owner: &Arc<O>,
         mm: &MmWithUser,
         address: usize,
         len: usize,
+        writable: bool,
     ) -> Result<Self> {
-        let process = process.clone();
+        let owner = owner.clone();
         let target = Arc::pin_init(
             pin_init!(Target {
-                process,
+                owner,
                 status <- new_mutex!(Status::Missing, "rkfd user range"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -215,6 +264,7 @@ impl UserRange {
         Ok(Self {
             watch: IntervalWatch::new(mm, address, len, target)?,
             address,
+            writable,
         })
     }
 
@@ -237,6 +287,11 @@ impl UserRange {
         self.status() == Status::Stale
     }
 
+    /// Whether the object keeps its pages for good.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.status() == Status::Kept
+    }
+
     /// Notes what came of pinning, unless something changed since then: then the answer is false.
     pub(crate) fn settle(&self, since: Sequence, status: Status) -> bool {
         let mut now = self.watch.target().status.lock();
@@ -255,19 +310,14 @@ impl UserRange {
     /// Pins the pages for a buffer object.
     pub(crate) fn pin(&self, mm: &MmWithUser, gpu: &Gpu, bo: &Bo) -> Result<Mapped> {
         let count = usize::try_from(bo.size())? / PAGE_SIZE;
-        Mapped::new(gpu.memory(), UserPages::pin(mm, self.address, count)?)
+        let pages = UserPages::pin(mm, self.address, count, self.writable)?;
+        Mapped::new(gpu.memory(), pages)
     }
 }
 
 impl Process {
-    /// Asks for a run of *stop* that sees what is stale now, and returns its number.
-    pub(crate) fn ask_stop(self: &Arc<Self>) -> Option<u64> {
-        let ticket = {
-            let mut rounds = self.user.rounds.lock();
-            rounds.asked = rounds.asked.wrapping_add(1);
-            rounds.asked
-        };
-        let works = &self.shared().works;
-        works.stop(self.clone()).then_some(ticket)
+    /// Asks for a run of *stop* that sees what is stale now.
+    pub(crate) fn ask_stop(self: &Arc<Self>) {
+        let _ = ask_stop(self);
     }
 }
