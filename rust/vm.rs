@@ -185,7 +185,8 @@ impl Vm {
         self.map_part(at, bo, 0, flags)
     }
 
-    /// Maps a part of a buffer object, from `offset` on.
+    /// Maps a part of a buffer object, from `offset` on. A program's own memory that isn't there now is mapped by
+    /// [`renew`](Self::renew).
     ///
     /// # Errors
     ///
@@ -241,13 +242,59 @@ impl Vm {
         } = mapped;
         let layout = self.spaces.memory.vram.layout();
         let mut next = at.start();
-        bo.segments(*offset, at.bytes(), |segment| {
+        let written = bo.segments(*offset, at.bytes(), |segment| {
             let here = PageRange::new(next, segment.len)?;
             let address = entry::address(layout, bo, segment.addr);
             tables.map(here, address, *entry)?;
             next = here.end();
             Ok(())
-        })
+        });
+        match written {
+            // Whoever takes a program's memory away empties afterwards what was written of it.
+            Err(error) if error == EFAULT && bo.is_user() => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Empties the entries of an object's mappings, which stay; then no TLB has them any more.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the GPU doesn't acknowledge: the object is kept until it was stopped.
+    pub(crate) fn withdraw(&self, bo: &Arc<Bo>) -> Result {
+        let mut guard = self.inner.lock();
+        let Inner { tables, mappings } = &mut *guard;
+        let mut dead = Dead::none();
+        for mapped in mappings
+            .values()
+            .filter(|mapped| Arc::ptr_eq(&mapped.bo, bo))
+        {
+            dead.append(tables.unmap(mapped.at));
+        }
+        let unmapped = Unmapped::new(&self.spaces, self.pasid(), Some(bo.clone()), dead);
+        drop(guard);
+        unmapped.flush()
+    }
+
+    /// Writes the entries of an object's mappings, after [`withdraw`](Self::withdraw).
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV: some may be written then.
+    pub(crate) fn renew(&self, bo: &Arc<Bo>) -> Result {
+        {
+            let mut guard = self.inner.lock();
+            let Inner { tables, mappings } = &mut *guard;
+            for mapped in mappings
+                .values()
+                .filter(|mapped| Arc::ptr_eq(&mapped.bo, bo))
+            {
+                self.write(tables, mapped)?;
+            }
+        }
+        // As after mapping.
+        let _ = self.flush_tlb();
+        Ok(())
     }
 
     /// Takes back a part of what one call of [`Vm::map`] mapped at `whole`. What is left of it are mappings of their own,

@@ -125,6 +125,18 @@ struct Table<P> {
 pub(crate) struct Dead<P = VramRange>(Option<KBox<Table<P>>>);
 
 impl<P> Dead<P> {
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Takes those of another list.
+    pub(super) fn append(&mut self, mut other: Self) {
+        while let Some(mut table) = other.0.take() {
+            other.0 = table.next.take();
+            self.push(table);
+        }
+    }
+
     fn push(&mut self, mut table: KBox<Table<P>>) {
         table.next = self.0.take();
         self.0 = Some(table);
