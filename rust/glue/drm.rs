@@ -35,6 +35,7 @@ mod file;
 mod gem;
 mod prime;
 mod request;
+mod syncobj;
 
 pub(crate) use device::{
     Device,

@@ -95,7 +95,7 @@ impl Kinds {
 /// Prints what the file has.
 pub(super) fn show(file: Opened<'_, Render>, printer: &Printer<'_>) {
     let mut kinds = Kinds::default();
-    file.each_object(|object, shared| kinds.add(object, shared));
+    file.each_object(|_, object, shared| kinds.add(object, shared));
     let opened = file.file();
     kinds.add_mapped(opened.memory());
 

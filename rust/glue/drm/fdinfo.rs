@@ -90,10 +90,10 @@ impl Printer<'_> {
 }
 
 impl<T: Driver> Opened<'_, T> {
-    /// Calls `look` for each handle of the file with its object, and whether others have the object too
+    /// Calls `look` for each handle of the file, with its number, its object, and whether others have the object too
     /// (`drm_gem_object_is_shared_for_memory_stats`). `look` must not sleep. Handles that come or go meanwhile may be
     /// missed, and all that are left are when the caller is killed.
-    pub(crate) fn each_object(self, mut look: impl FnMut(&T::Object, bool)) {
+    pub(crate) fn each_object(self, mut look: impl FnMut(u32, &T::Object, bool)) {
         let file = self.as_ptr();
         let mut next: c_int = 0;
         loop {
@@ -105,7 +105,7 @@ impl<T: Driver> Opened<'_, T> {
                     .cast::<bindings::drm_gem_object>();
                 if !gem.is_null() && core::ptr::eq((*gem).funcs, T::Object::ops().as_ptr()) {
                     let shared = (*gem).handle_count > 1 || !(*gem).dma_buf.is_null();
-                    look(behind::<T::Object>(gem), shared);
+                    look(next.unsigned_abs(), behind::<T::Object>(gem), shared);
                 }
                 bindings::spin_unlock(&raw mut (*file).table_lock);
                 !gem.is_null()
