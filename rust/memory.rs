@@ -10,6 +10,7 @@
 //! | [`restore`] | what happens when the program's own memory changes |
 //! | [`dmabuf`] | giving buffer objects to others and taking theirs |
 //! | [`object`], [`gem`] | buffer objects that files of the DRM device have handles to |
+//! | [`userptr`] | those of a program's own memory |
 //! | [`place`] | putting those into a file's address space |
 //!
 //! What they work on is kept in `process`. Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`.
@@ -24,6 +25,7 @@ mod object;
 pub(crate) mod place;
 mod restore;
 mod space;
+mod userptr;
 
 pub(crate) use alloc::{
     alloc,
@@ -36,6 +38,7 @@ pub(crate) use dmabuf::{
 };
 pub(crate) use gem::{
     create,
+    create_user,
     of_foreign,
     CreateRequest, //
 };
@@ -52,4 +55,8 @@ pub(crate) use object::{
 pub(crate) use space::{
     acquire,
     release, //
+};
+pub(crate) use userptr::{
+    UserHandle,
+    UserRequest, //
 };

@@ -113,7 +113,7 @@ impl Module {
         let kfd = KfdNode::new(&fs, &processes)?;
         let topology = Topology::new(kfd.node())?;
         let sysfs = Dir::of_node(kfd.node(), c"proc", Empty)?;
-        let render = RenderNodes::new(&counts, &memory);
+        let render = RenderNodes::new(&processes);
         Arc::pin_init(
             pin_init!(Self {
                 debugfs <- DebugFs::new(&processes),

@@ -40,7 +40,8 @@ use crate::{
     mmap::{
         Offsets,
         VmFile, //
-    }, //
+    },
+    process::Processes, //
 };
 use kernel::{
     new_mutex,
@@ -75,6 +76,7 @@ static TABLE: Table = Table::new::<Render, { request::COUNT }>(&IDENTITY, &FOPS,
 pub(crate) struct Render {
     counts: Arc<Counts>,
     memory: Arc<SystemMemory>,
+    processes: Arc<Processes>,
     offsets: Arc<Offsets>,
 }
 
@@ -121,8 +123,7 @@ impl Driver for Render {
 pub(crate) struct RenderNodes {
     #[pin]
     list: Mutex<KVec<Listed>>,
-    counts: Arc<Counts>,
-    memory: Arc<SystemMemory>,
+    processes: Arc<Processes>,
 }
 
 /// A GPU's device while programs can open it. Dropped in this order.
@@ -133,12 +134,11 @@ struct Listed {
 
 impl RenderNodes {
     /// None yet.
-    pub(crate) fn new(counts: &Arc<Counts>, memory: &Arc<SystemMemory>) -> impl PinInit<Self> {
-        let (counts, memory) = (counts.clone(), memory.clone());
+    pub(crate) fn new(processes: &Arc<Processes>) -> impl PinInit<Self> {
+        let processes = processes.clone();
         pin_init!(Self {
             list <- new_mutex!(KVec::new(), "rkfd render nodes"),
-            counts,
-            memory,
+            processes,
         })
     }
 
@@ -148,8 +148,9 @@ impl RenderNodes {
         list.reserve(1, GFP_KERNEL)?;
         let offsets = Offsets::new(gpu)?;
         let render = Render {
-            counts: self.counts.clone(),
-            memory: self.memory.clone(),
+            counts: self.processes.shared().counts.clone(),
+            memory: self.processes.shared().memory.clone(),
+            processes: self.processes.clone(),
             offsets: offsets.clone(),
         };
         let device = Device::new(gpu.device(), Arc::new(render, GFP_KERNEL)?)?;

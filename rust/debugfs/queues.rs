@@ -143,7 +143,7 @@ fn state_of(
         writeln!(f, "    errors {:#x}", queue.errors)?;
     }
     let lost = its.lost || its.sched.as_ref().is_some_and(|sched| sched.is_lost());
-    let reasons = [(lost, "reset"), (its.paused, "memory")];
+    let reasons = [(lost, "reset"), (its.paused || its.waiting > 0, "memory")];
     for (_, name) in reasons.into_iter().filter(|(holds, _)| *holds) {
         writeln!(f, "    evicted {name}")?;
     }

@@ -77,7 +77,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<D
             return Err(EPERM);
         }
         let (offsets, counts) = (state.bound()?.file.offsets(), &process.shared().counts);
-        let object = Object::of_memory(offsets, counts, memory, Created::of(memory))?;
+        let object = Object::of_memory(offsets, counts, memory, Created::of(memory), None)?;
         let dmabuf = object.export(mem.is_writable())?;
         // Nobody else sets it: the process' state is held.
         mem.dmabuf.populate(dmabuf.clone());

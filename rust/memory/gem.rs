@@ -6,7 +6,9 @@
 
 use super::{
     Created,
-    Object, //
+    Object,
+    UserHandle,
+    UserRequest, //
 };
 use crate::{
     bo::Bo,
@@ -20,7 +22,10 @@ use crate::{
         VramShare, //
     },
     mmap::Offsets,
-    process::Memory,
+    process::{
+        Memory,
+        Processes, //
+    },
     types::{
         AllocFlags,
         PageRange, //
@@ -29,6 +34,7 @@ use crate::{
     vram::Uncleared, //
 };
 use kernel::{
+    current,
     prelude::*,
     sync::Arc, //
 };
@@ -88,7 +94,7 @@ pub(crate) fn create(
     } else {
         gtt(offsets, system, size, request)?
     };
-    Object::of_memory(offsets, counts, &memory, created)
+    Object::of_memory(offsets, counts, &memory, created, None)
 }
 
 fn vram(offsets: &Offsets, size: u64, request: &CreateRequest) -> Result<Arc<Memory>> {
@@ -114,6 +120,36 @@ fn gtt(
     Memory::new(bo, Some(share.into()), request.flags(AllocFlags::GTT))
 }
 
+/// Makes an object of the caller's own memory, which is pinned now if `validate`.
+///
+/// # Errors
+///
+/// EINVAL for no size, ENOMEM when a limit is reached, EOVERFLOW, ENODEV; with `validate` those of
+/// [`UserHandle::fill`].
+pub(crate) fn create_user(
+    offsets: &Arc<Offsets>,
+    processes: &Arc<Processes>,
+    request: &UserRequest,
+    validate: bool,
+) -> Result<Gem<Object>> {
+    let shared = processes.shared();
+    let (gpu, task) = (offsets.gpu(), current!());
+    let mm = task.mm().ok_or(EINVAL)?;
+    let share = shared.memory.take(request.size)?;
+    let bo = Bo::for_user(gpu.memory(), request.size)?;
+    let user = UserHandle::new(gpu, processes, mm, &bo, request)?;
+    if validate {
+        user.fill()?;
+    }
+    let memory = Memory::new(bo, Some(share.into()), AllocFlags::GTT)?;
+    let created = Created {
+        alignment: 0,
+        domains: abi::DOMAIN_GTT.into(),
+        flags: 0,
+    };
+    Object::of_memory(offsets, &shared.counts, &memory, created, Some(user))
+}
+
 /// Makes an object of somebody else's memory.
 ///
 /// # Errors
@@ -126,5 +162,5 @@ pub(crate) fn of_foreign(
 ) -> Result<Gem<Object>> {
     let bo = Bo::foreign(offsets.gpu().memory(), buf)?;
     let memory = Memory::new(bo, None, AllocFlags::GTT)?;
-    Object::of_memory(offsets, counts, &memory, Created::of(&memory))
+    Object::of_memory(offsets, counts, &memory, Created::of(&memory), None)
 }

@@ -3,7 +3,10 @@
 //! What stands behind a GEM object: memory that files of the DRM device have handles to, and that goes out
 //! as DMA-bufs. Memory that a process made by KFD becomes one when it is exported.
 
-use super::place;
+use super::{
+    place,
+    UserHandle, //
+};
 use crate::{
     counts::{
         Count,
@@ -37,6 +40,10 @@ use kernel::{
     page::Page,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         ArcBorrow,
         Mutex, //
@@ -83,7 +90,11 @@ pub(crate) struct Object {
     memory: Arc<Memory>,
     gpu: Arc<Gpu>,
     created: Created,
+    /// Where it may lie now.
+    domains: Atomic<u64>,
     metadata: Pin<KBox<Mutex<Metadata>>>,
+    /// What it is made of, if it is a program's memory.
+    user: Option<UserHandle>,
     _count: Count,
 }
 
@@ -101,6 +112,7 @@ impl Object {
         counts: &Arc<Counts>,
         memory: &Arc<Memory>,
         created: Created,
+        user: Option<UserHandle>,
     ) -> Result<Gem<Self>> {
         let mapping = Mapping::shared(offsets, memory.bo())?;
         let device = mapping.device()?;
@@ -110,10 +122,12 @@ impl Object {
             memory: memory.clone(),
             gpu: offsets.gpu().clone(),
             created,
+            domains: Atomic::new(created.domains),
             metadata: KBox::pin_init(
                 new_mutex!(Metadata::default(), "rkfd metadata"),
                 GFP_KERNEL_ACCOUNT,
             )?,
+            user,
             _count: counts.count(Thing::Object),
         };
         Gem::new(&device, size, object)
@@ -127,13 +141,28 @@ impl Object {
         &self.gpu
     }
 
+    /// The pages, if it is a program's memory.
+    pub(crate) fn user(&self) -> Option<&UserHandle> {
+        self.user.as_ref()
+    }
+
     /// Where files with a handle map it.
     pub(crate) fn offset(&self) -> u64 {
         self.mapping.offset()
     }
 
+    /// How it was made, and where it may lie now.
     pub(crate) fn created(&self) -> Created {
-        self.created
+        Created {
+            domains: self.domains.load(Relaxed),
+            ..self.created
+        }
+    }
+
+    /// It may lie in these domains from now on. What has its memory keeps it: as upstream, only work that is submitted
+    /// moves memory, and there is none.
+    pub(crate) fn set_domains(&self, domains: u64) {
+        self.domains.store(domains, Relaxed);
     }
 
     pub(crate) fn metadata(&self) -> &Mutex<Metadata> {
@@ -158,6 +187,10 @@ impl drm::Object for Object {
     }
 
     fn opened(&self, file: ArcBorrow<'_, VmFile>) -> Result {
+        // `amdgpu_gem_object_open`.
+        if self.user.as_ref().is_some_and(|user| !user.is_own()) {
+            return Err(EPERM);
+        }
         self.mapping.allow(&file)
     }
 

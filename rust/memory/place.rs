@@ -5,6 +5,10 @@
 //!
 //! Source: Linux, `amdgpu_gem_va_ioctl`, `amdgpu_vm_bo_map`, `_unmap`, `_clear_mappings`.
 
+use super::{
+    restore::is_final,
+    UserHandle, //
+};
 use crate::{
     bo::Bo,
     mmap::{
@@ -33,10 +37,14 @@ pub(crate) struct Place<'a> {
     /// What tells the object from others.
     pub(crate) object: usize,
     pub(crate) bo: &'a Arc<Bo>,
+    /// Its pages, if it is a program's memory.
+    pub(crate) user: Option<&'a UserHandle>,
     pub(crate) at: PageRange,
     /// Of the object.
     pub(crate) offset: u64,
     pub(crate) flags: MapFlags,
+    /// The flags as GEM_VA had them.
+    pub(crate) asked: u32,
 }
 
 /// Maps a part of an object; with `replace` what the file's requests mapped there before goes.
@@ -52,10 +60,22 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     let placed = Placed {
         at: place.at,
         object: place.object,
+        offset: place.offset,
+        flags: place.asked,
     };
     let node = RBTreeNode::new(place.at.start(), placed, GFP_KERNEL_ACCOUNT)?;
+    if let Some(user) = place.user {
+        match user.fill() {
+            Err(error) if !is_final(error) => return Err(error),
+            // What isn't there is mapped without memory.
+            _ => {}
+        }
+    }
     let mut space = file.space().lock();
     let vm = file.vm(&mut space)?;
+    if let Some(user) = place.user {
+        user.add(&vm)?;
+    }
     if replace {
         clear_range(&mut space, place.at)?;
     }
@@ -89,6 +109,27 @@ pub(crate) fn unmap(file: &VmFile, object: usize, va: GpuVa) -> Result {
 pub(crate) fn clear(file: &VmFile, range: PageRange) -> Result {
     let mut space = file.space().lock();
     clear_range(&mut space, range)
+}
+
+/// What the file's requests mapped of an object: the first of it, as many as there is room for, and how many there are.
+///
+/// # Errors
+///
+/// ENOMEM.
+pub(crate) fn of_object(file: &VmFile, object: usize, room: usize) -> Result<(KVVec<Placed>, u32)> {
+    let space = file.space().lock();
+    let (mut found, mut count) = (KVVec::new(), 0u32);
+    for placed in space
+        .placed
+        .values()
+        .filter(|placed| placed.object == object)
+    {
+        if found.len() < room {
+            found.push(*placed, GFP_KERNEL_ACCOUNT)?;
+        }
+        count = count.saturating_add(1);
+    }
+    Ok((found, count))
 }
 
 /// The file's last handle to an object went.
@@ -148,7 +189,7 @@ fn cut(space: &mut Space, at: PageRange, range: PageRange) -> Result {
     let before = range_of(at.start(), part.start())?;
     let after = range_of(part.end(), at.end())?;
     let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
-    let object = space.placed.get(&at.start()).ok_or(EINVAL)?.object;
+    let whole = *space.placed.get(&at.start()).ok_or(EINVAL)?;
     let vm = space.vm.clone().ok_or(EINVAL)?;
     let unmapped = vm.unmap_part(at, part)?;
     // The note of what is left in front is where that of the whole was.
@@ -157,7 +198,13 @@ fn cut(space: &mut Space, at: PageRange, range: PageRange) -> Result {
         _ => drop(space.placed.remove(&at.start())),
     }
     if let Some(at) = after {
-        let placed = Placed { at, object };
+        let skipped = at.start().get().saturating_sub(whole.at.start().get());
+        let offset = whole.offset.saturating_add(skipped);
+        let placed = Placed {
+            at,
+            offset,
+            ..whole
+        };
         space.placed.insert(node.into_node(at.start(), placed));
     }
     unmapped.flush()

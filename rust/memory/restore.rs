@@ -51,7 +51,7 @@ use kernel::{
 };
 
 /// How long to wait before trying again. Upstream waits 1 ms.
-const RETRY: Delta = Delta::from_millis(10);
+pub(super) const RETRY: Delta = Delta::from_millis(10);
 
 impl WorkItem<STOP> for Process {
     type Pointer = Arc<Self>;
@@ -134,8 +134,8 @@ fn next_stale(process: &Process, state: &mut State) -> Option<(usize, Arc<Mem>)>
 
 /// Whether trying again is no use: nothing is mapped there, it can't be written, or process or device
 /// are gone. Upstream tries again after all but the first.
-fn is_final(error: Error) -> bool {
-    [EFAULT, EPERM, EBADF, ENODEV].contains(&error)
+pub(super) fn is_final(error: Error) -> bool {
+    [EFAULT, EPERM, EBADF, ENODEV, ESRCH].contains(&error)
 }
 
 /// Has *restore* run again after a while. Until then the queues stay off.
@@ -185,6 +185,34 @@ fn pause(state: &mut DeviceState, gpu: &Gpu) -> bool {
 /// Lets the process' queues run again; returns whether they were evicted.
 fn resume(state: &mut DeviceState, gpu: &Gpu) -> bool {
     if !core::mem::replace(&mut state.paused, false) {
+        return false;
+    }
+    if let Some(sched) = &state.sched {
+        report(gpu, "restoring", gpu.scheduler().restore(sched));
+    }
+    state.usage.restore();
+    true
+}
+
+/// Evicts the process' queues until [`waited`] was called as often: memory of a GEM object changed. Returns whether they
+/// ran for all that such memory knows.
+pub(super) fn wait_for(state: &mut DeviceState, gpu: &Gpu) -> bool {
+    let before = state.waiting;
+    state.waiting = before.saturating_add(1);
+    if before > 0 {
+        return false;
+    }
+    state.usage.evict();
+    if let Some(sched) = &state.sched {
+        report(gpu, "evicting", gpu.scheduler().evict(sched));
+    }
+    true
+}
+
+/// The memory of a GEM object is there again; returns whether that was the last.
+pub(super) fn waited(state: &mut DeviceState, gpu: &Gpu) -> bool {
+    state.waiting = state.waiting.saturating_sub(1);
+    if state.waiting > 0 {
         return false;
     }
     if let Some(sched) = &state.sched {

@@ -44,10 +44,15 @@ use kernel::{
 };
 
 /// An object that the file's own requests mapped to the GPU.
+#[derive(Clone, Copy)]
 pub(crate) struct Placed {
     pub(crate) at: PageRange,
     /// What tells the object from others.
     pub(crate) object: usize,
+    /// Where the mapping begins in the object.
+    pub(crate) offset: u64,
+    /// As GEM_VA had them.
+    pub(crate) flags: u32,
 }
 
 /// The file's address space on the GPU, and what its own requests mapped there. What a process maps by

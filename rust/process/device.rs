@@ -63,6 +63,8 @@ pub(crate) struct DeviceState {
     pub(crate) lost: bool,
     /// Queues are evicted, because memory of the program's changes.
     pub(crate) paused: bool,
+    /// GEM objects of the program's memory that changed. The queues are evicted once for them all.
+    pub(crate) waiting: u32,
     pub(crate) config: ProcessConfig,
     pub(crate) usage: Arc<Usage>,
 }
@@ -79,6 +81,7 @@ impl DeviceState {
             gws: false,
             lost: false,
             paused: false,
+            waiting: 0,
             config: ProcessConfig::for_chip(gpu.chip()),
             usage: usage.clone(),
         }
@@ -100,7 +103,7 @@ impl DeviceState {
         }
         let vm = &self.bound()?.vm;
         let sched = gpu.scheduler().add_process(vm, self.config)?;
-        let reasons = [self.paused, self.lost];
+        let reasons = [self.paused, self.waiting > 0, self.lost];
         for _ in reasons.into_iter().filter(|evicted| *evicted) {
             if let Err(e) = gpu.scheduler().evict(&sched) {
                 let _ = gpu.scheduler().remove_process(&sched);

@@ -25,13 +25,17 @@ use crate::{
         },
         Created,
         Metadata,
-        Object, //
+        Object,
+        UserHandle, //
     },
     types::{
         GpuVa,
         PageRange, //
     },
-    uapi::gem as abi,
+    uapi::{
+        abi::Abi,
+        gem as abi, //
+    },
     vm::MapFlags, //
 };
 use kernel::{
@@ -108,12 +112,13 @@ pub(super) fn create(file: File<'_>, args: &mut abi::GemCreate) -> Result {
 ///
 /// # Errors
 ///
-/// ENOENT for no handle, EPERM for an object that was made without access by the CPU.
+/// ENOENT for no handle, EPERM for an object that was made without access by the CPU, and for the program's own memory.
 pub(super) fn mmap(file: File<'_>, args: &mut abi::GemMmap) -> Result {
     let handle = args.handle();
     *args = abi::GemMmap::default();
     let object = lookup(file, handle)?;
-    if object.created().flags & abi::CREATE_NO_CPU_ACCESS != 0 {
+    let refused = object.created().flags & abi::CREATE_NO_CPU_ACCESS != 0;
+    if refused || object.user().is_some() {
         return Err(EPERM);
     }
     args.addr_ptr = object.offset();
@@ -163,30 +168,152 @@ pub(super) fn metadata(file: File<'_>, args: &mut abi::GemMetadata) -> Result {
     Ok(())
 }
 
+/// GEM_USERPTR.
+///
+/// # Errors
+///
+/// EINVAL for what isn't whole pages and flags that don't exist, EFAULT for what is no memory of programs, EACCES for
+/// writable memory that isn't to be watched; those of [`memory::create_user`].
+pub(super) fn userptr(file: File<'_>, args: &mut abi::GemUserptr) -> Result {
+    const KNOWN: u32 = abi::USERPTR_READONLY
+        | abi::USERPTR_ANONONLY
+        | abi::USERPTR_VALIDATE
+        | abi::USERPTR_REGISTER;
+    if (args.addr | args.size) % PageRange::PAGE != 0 {
+        return Err(EINVAL);
+    }
+    if !user::access_ok(args.addr, args.size) {
+        return Err(EFAULT);
+    }
+    if args.flags & !KNOWN != 0 {
+        return Err(EINVAL);
+    }
+    let has = |flag| args.flags & flag != 0;
+    if !has(abi::USERPTR_READONLY) && !has(abi::USERPTR_REGISTER) {
+        return Err(EACCES);
+    }
+    let request = memory::UserRequest {
+        address: args.addr,
+        size: args.size,
+        writable: !has(abi::USERPTR_READONLY),
+        anonymous: has(abi::USERPTR_ANONONLY),
+    };
+    let Render {
+        processes, offsets, ..
+    } = file.driver();
+    let validate = has(abi::USERPTR_VALIDATE);
+    let object = memory::create_user(offsets, processes, &request, validate)?;
+    args.handle = object.handle(file)?;
+    Ok(())
+}
+
+/// Writes `entries` to an address of the program.
+fn give<T: Abi>(address: u64, entries: &[T]) -> Result {
+    let bytes = user::abi_bytes(entries);
+    UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
+        .writer()
+        .write_slice(bytes)
+}
+
 /// GEM_OP.
 ///
 /// # Errors
 ///
-/// ENOENT for no handle, EFAULT when the answer can't be written, EINVAL for other questions.
+/// ENOENT for no handle, EFAULT when the answer can't be written, EINVAL for other questions, for more entries than
+/// there can be, and to have another driver's memory in VRAM; EPERM to have a program's own elsewhere; ENOMEM.
 pub(super) fn op(file: File<'_>, args: &mut abi::GemOp) -> Result {
     if args.padding != 0 {
         return Err(EINVAL);
     }
     let object = lookup(file, args.handle)?;
-    if args.op != abi::OP_GET_GEM_CREATE_INFO {
-        return Err(EINVAL);
+    match args.op {
+        abi::OP_GET_GEM_CREATE_INFO => {
+            let created = object.created();
+            let info = abi::GemCreate {
+                bo_size: object.memory().bo().size(),
+                alignment: created.alignment,
+                domains: created.domains,
+                domain_flags: created.flags,
+            };
+            give(args.value, core::slice::from_ref(&info))
+        }
+        abi::OP_SET_PLACEMENT => {
+            const DOMAINS: u32 = abi::DOMAIN_VRAM | abi::DOMAIN_GTT | abi::DOMAIN_CPU;
+            let vram = args.value & u64::from(abi::DOMAIN_VRAM) != 0;
+            if object.memory().bo().is_foreign() && vram {
+                return Err(EINVAL);
+            }
+            if object.user().is_some() {
+                return Err(EPERM);
+            }
+            object.set_domains(args.value & u64::from(DOMAINS));
+            Ok(())
+        }
+        abi::OP_GET_MAPPING_INFO => {
+            let size = core::mem::size_of::<abi::GemVmEntry>();
+            let room = args.num_entries as usize;
+            if room
+                .checked_mul(size)
+                .is_none_or(|bytes| bytes > i32::MAX as usize)
+            {
+                return Err(EINVAL);
+            }
+            let (found, count) = place::of_object(&file.file(), object.key(), room)?;
+            args.num_entries = count;
+            if found.is_empty() || found.len() < count as usize {
+                return Ok(());
+            }
+            let mut entries = KVVec::with_capacity(found.len(), GFP_KERNEL_ACCOUNT)?;
+            for placed in &found {
+                let entry = abi::GemVmEntry {
+                    addr: placed.at.start().get(),
+                    size: placed.at.bytes(),
+                    offset: placed.offset,
+                    flags: placed.flags.into(),
+                };
+                entries.push(entry, GFP_KERNEL_ACCOUNT)?;
+            }
+            give(args.value, &entries)
+        }
+        _ => Err(EINVAL),
     }
-    let created = object.created();
-    let info = abi::GemCreate {
-        bo_size: object.memory().bo().size(),
-        alignment: created.alignment,
-        domains: created.domains,
-        domain_flags: created.flags,
-    };
-    let bytes = user::abi_bytes(core::slice::from_ref(&info));
-    UserSlice::new(UserPtr::from_addr(args.value as usize), bytes.len())
-        .writer()
-        .write_slice(bytes)
+}
+
+/// GEM_LIST_HANDLES.
+///
+/// # Errors
+///
+/// EFAULT when the answer can't be written, EAGAIN when handles were made meanwhile, ENOMEM.
+pub(super) fn list(file: File<'_>, args: &mut abi::GemListHandles) -> Result {
+    let mut count: u32 = 0;
+    file.each_object(|_, _, _| count = count.saturating_add(1));
+    if args.num_entries < count || count == 0 {
+        args.num_entries = count;
+        return Ok(());
+    }
+    let mut entries = KVVec::with_capacity(count as usize, GFP_KERNEL_ACCOUNT)?;
+    let mut more = false;
+    file.each_object(|gem_handle, object, _| {
+        let (created, bo) = (object.created(), object.memory().bo());
+        let entry = abi::GemListHandlesEntry {
+            gem_handle,
+            flags: match bo.is_foreign() {
+                true => abi::LIST_HANDLES_IS_IMPORT,
+                false => 0,
+            },
+            size: bo.size(),
+            preferred_domains: created.domains,
+            alloc_flags: created.flags & SETTABLE,
+            alignment: created.alignment,
+        };
+        more |= entries.push_within_capacity(entry).is_err();
+    });
+    if more {
+        return Err(EAGAIN);
+    }
+    // CAST: No more than were counted.
+    args.num_entries = entries.len() as u32;
+    give(args.entries, &entries)
 }
 
 /// Flags of a mapping that has memory.
@@ -217,13 +344,39 @@ fn range(args: &abi::GemVa) -> Result<u64> {
     }
 }
 
-/// GEM_VA. Tables are written at once, also where the update may be delayed.
+/// Waits for what the caller wants the update to wait for.
 ///
 /// # Errors
 ///
-/// EINVAL for addresses, flags and operations that make no sense, ENOENT for no handle, or when nothing of it
-/// is mapped there, and for synchronisation objects, of which no file has any; EOPNOTSUPP for mappings
-/// without memory; those of [`place`].
+/// EFAULT where there are no handles, ENOENT and EINVAL for those that name nothing to wait for, ENOMEM.
+fn wait_for_fences(file: File<'_>, args: &abi::GemVa) -> Result {
+    /// What `memdup_user` can have at once: KMALLOC_MAX_SIZE.
+    const MOST: usize = 4 << 20;
+    const SIZE: usize = core::mem::size_of::<u32>();
+    let bytes = (args.num_syncobj_handles as usize).checked_mul(SIZE);
+    let bytes = bytes.filter(|bytes| *bytes <= MOST).ok_or(ENOMEM)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let mut handles = KVec::new();
+    let from = UserPtr::from_addr(args.input_fence_syncobj_handles as usize);
+    UserSlice::new(from, bytes).read_all(&mut handles, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
+    for handle in handles.chunks_exact(SIZE) {
+        match handle.try_into().map(u32::from_ne_bytes) {
+            Ok(handle) if handle != 0 => file.wait_for(handle)?,
+            _ => return Err(EINVAL),
+        }
+    }
+    Ok(())
+}
+
+/// GEM_VA. Tables are written at once, also where the update may be delayed, so that what tells of the update is
+/// signalled when the request ends.
+///
+/// # Errors
+///
+/// EINVAL for addresses, flags and operations that make no sense, ENOENT for no handle, for no synchronisation object, or
+/// when nothing of it is mapped there; EOPNOTSUPP for mappings without memory; those of [`wait_for_fences`] and [`place`].
 pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
     let va = range(args)?;
     if args.flags & !VALID != 0 && args.flags & !VALID_PRT != 0 {
@@ -243,32 +396,46 @@ pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
         abi::VA_OP_CLEAR => None,
         _ => Some(lookup(file, args.handle)?),
     };
-    if args.num_syncobj_handles != 0 || args.vm_timeline_syncobj_out != 0 {
-        return Err(ENOENT);
+    wait_for_fences(file, args)?;
+    let notice = match args.vm_timeline_syncobj_out {
+        0 => None,
+        handle => Some(file.notice(handle, args.vm_timeline_point)?),
+    };
+    change(file, args, va, object)?;
+    if let Some(notice) = notice {
+        notice.done();
     }
+    Ok(())
+}
+
+/// Carries a checked GEM_VA out.
+fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>>) -> Result {
     let at = || PageRange::new(GpuVa::new(va), args.map_size);
     let opened = file.file();
     opened.gpu().alive()?;
-    match (operation, object) {
+    match (args.operation, object) {
         (abi::VA_OP_UNMAP, Some(object)) => place::unmap(&opened, object.key(), GpuVa::new(va)),
-        (_, Some(object)) => {
+        (operation, Some(object)) => {
             let flags = object.memory().flags();
+            let user = object.user();
+            let writable = args.flags & abi::VM_PAGE_WRITEABLE != 0;
             let place = Place {
                 object: object.key(),
                 bo: object.memory().bo(),
+                user,
                 at: at()?,
                 offset: args.offset_in_bo,
                 flags: MapFlags {
-                    writable: args.flags & abi::VM_PAGE_WRITEABLE != 0,
+                    writable: writable && user.is_none_or(UserHandle::is_writable),
                     executable: args.flags & abi::VM_PAGE_EXECUTABLE != 0,
                     coherent: flags.coherent(),
                     uncached: flags.uncached()
                         || args.flags & abi::VM_MTYPE_MASK == abi::VM_MTYPE_UC,
                     ext_coherent: flags.ext_coherent(),
                 },
+                asked: args.flags,
             };
-            let replace = operation == abi::VA_OP_REPLACE;
-            place::map(&opened, &place, replace)
+            place::map(&opened, &place, operation == abi::VA_OP_REPLACE)
         }
         (_, None) => place::clear(&opened, at()?),
     }

@@ -25,7 +25,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// One more than the highest number, from the first that drivers have.
-pub(super) const COUNT: usize = 0x16;
+pub(super) const COUNT: usize = 0x1a;
 
 macro_rules! requests {
     ($( $name:ident $text:literal $access:ident $request:path, $argument:path => $answer:path ; )*) => {
@@ -61,6 +61,8 @@ requests! {
     WaitIdle c"AMDGPU_GEM_WAIT_IDLE" Render gem_abi::GEM_WAIT_IDLE, gem_abi::GemWaitIdle => gem::wait_idle;
     Va c"AMDGPU_GEM_VA" Render gem_abi::GEM_VA, gem_abi::GemVa => gem::va;
     Op c"AMDGPU_GEM_OP" Render gem_abi::GEM_OP, gem_abi::GemOp => gem::op;
+    Userptr c"AMDGPU_GEM_USERPTR" Render gem_abi::GEM_USERPTR, gem_abi::GemUserptr => gem::userptr;
+    List c"AMDGPU_GEM_LIST_HANDLES" Render gem_abi::GEM_LIST_HANDLES, gem_abi::GemListHandles => gem::list;
     Sched c"AMDGPU_SCHED" Master abi::SCHED, abi::Sched => ctx::sched;
 }
 
