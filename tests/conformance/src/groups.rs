@@ -16,6 +16,8 @@ mod drm;
 mod events;
 mod fdinfo;
 mod gem;
+mod gem_fences;
+mod gem_list;
 mod gws;
 mod info;
 mod limits;
@@ -31,6 +33,7 @@ mod svm;
 mod syncobj;
 mod topology;
 mod update_queue;
+mod userptr;
 mod vm;
 mod wait;
 mod wait_threads;
@@ -63,6 +66,9 @@ pub fn all() -> Vec<Group> {
         group("render", render::rows()),
         group("drm", drm::rows()),
         group("gem", gem::rows()),
+        group("gem_fences", gem_fences::rows()),
+        group("gem_list", gem_list::rows()),
+        group("userptr", userptr::rows()),
         group("ctx", ctx::rows()),
         group("fdinfo", fdinfo::rows()),
         group("syncobj", syncobj::rows()),

@@ -15,10 +15,10 @@ const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const S: i32 = libc::MAP_SHARED;
 /// A value that memory doesn't hold by chance.
 const MARK: u64 = 0x5afe_9e31_0bad_cafe;
-const SIZE: u64 = 8192;
+pub(super) const SIZE: u64 = 8192;
 const ALL: u32 = VM_PAGE_READABLE | VM_PAGE_WRITEABLE | VM_PAGE_EXECUTABLE;
 
-fn ask<T>(fd: &OwnedFd, request: &requests::Request<T>, args: &mut T) -> i32 {
+pub(super) fn ask<T>(fd: &OwnedFd, request: &requests::Request<T>, args: &mut T) -> i32 {
     sys::ioctl(fd, request.command(), sys::address(args))
 }
 
@@ -29,7 +29,7 @@ fn create(c: &mut Ctx, change: impl FnOnce(&mut GemCreate)) -> Answer {
     Ok(Got::Errno(ask(c.render()?, &GEM_CREATE, &mut args)))
 }
 
-fn wanted(domain: u32) -> GemCreate {
+pub(super) fn wanted(domain: u32) -> GemCreate {
     GemCreate {
         bo_size: SIZE,
         alignment: 4096,
@@ -39,7 +39,7 @@ fn wanted(domain: u32) -> GemCreate {
 }
 
 /// A new handle.
-fn made(c: &Ctx, domain: u32) -> Result<u32, String> {
+pub(super) fn made(c: &Ctx, domain: u32) -> Result<u32, String> {
     made_with(c, wanted(domain))
 }
 
@@ -64,7 +64,7 @@ fn aligned(c: &Ctx, alignment: u64) -> Result<Got, String> {
     })
 }
 
-fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
+pub(super) fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
     let errno = ask(c.render()?, &GEM_CREATE, &mut args);
     crate::fixture::must("GEM_CREATE", errno)?;
     Ok(args.handle())
@@ -144,7 +144,12 @@ fn to_kfd(c: &Ctx, fd: &OwnedFd, va: u64) -> Result<u64, String> {
 }
 
 /// What GEM_VA fails with that `change` makes of a good mapping of the whole.
-fn va(c: &mut Ctx, handle: u32, at: u64, change: impl FnOnce(&mut GemVa)) -> Result<i32, String> {
+pub(super) fn va(
+    c: &mut Ctx,
+    handle: u32,
+    at: u64,
+    change: impl FnOnce(&mut GemVa),
+) -> Result<i32, String> {
     let mut args = GemVa {
         handle,
         operation: VA_OP_MAP,
@@ -158,14 +163,14 @@ fn va(c: &mut Ctx, handle: u32, at: u64, change: impl FnOnce(&mut GemVa)) -> Res
 }
 
 /// The same with a new handle at a new address.
-fn new_va(c: &mut Ctx, change: impl FnOnce(&mut GemVa)) -> Answer {
+pub(super) fn new_va(c: &mut Ctx, change: impl FnOnce(&mut GemVa)) -> Answer {
     let handle = made(c, DOMAIN_GTT)?;
     let at = c.fresh_va(SIZE);
     Ok(Got::Errno(va(c, handle, at, change)?))
 }
 
 /// Two requests, of which the second is the question; the first must succeed.
-fn after_mapping(
+pub(super) fn after_mapping(
     c: &mut Ctx,
     change: impl FnOnce(&mut GemVa, u64),
 ) -> Result<(u32, u64, i32), String> {

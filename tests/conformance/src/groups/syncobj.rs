@@ -21,7 +21,7 @@ fn ask<T>(c: &Ctx, request: &Request<T>, args: &mut T) -> Result<i32, String> {
     ))
 }
 
-fn made(c: &Ctx, flags: u32) -> Result<u32, String> {
+pub(super) fn made(c: &Ctx, flags: u32) -> Result<u32, String> {
     let mut args = SyncobjCreate { handle: 0, flags };
     crate::fixture::must("SYNCOBJ_CREATE", ask(c, &CREATE, &mut args)?)?;
     Ok(args.handle)
@@ -41,7 +41,7 @@ fn wait(c: &Ctx, handles: &[u32], flags: u32) -> Result<(i32, u32), String> {
     Ok((errno, args.first_signaled))
 }
 
-fn waited(c: &Ctx, handles: &[u32], flags: u32) -> Answer {
+pub(super) fn waited(c: &Ctx, handles: &[u32], flags: u32) -> Answer {
     Ok(Got::Errno(wait(c, handles, flags)?.0))
 }
 
@@ -57,7 +57,7 @@ fn array(c: &Ctx, request: &Request<SyncobjArray>, handles: &[u32]) -> Result<i3
 }
 
 /// QUERY or TIMELINE_SIGNAL of one: errno, and the point afterwards.
-fn point(
+pub(super) fn point(
     c: &Ctx,
     request: &Request<SyncobjTimelineArray>,
     handle: u32,
@@ -75,7 +75,7 @@ fn point(
 }
 
 /// An object that has reached `at`.
-fn reached(c: &Ctx, at: u64) -> Result<u32, String> {
+pub(super) fn reached(c: &Ctx, at: u64) -> Result<u32, String> {
     let handle = made(c, 0)?;
     crate::fixture::must("TIMELINE_SIGNAL", point(c, &TIMELINE_SIGNAL, handle, at)?.0)?;
     Ok(handle)
