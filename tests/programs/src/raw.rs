@@ -2,7 +2,7 @@
 
 //! Bare requests to `/dev/kfd`, where the library has no method.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
 
 use crate::Failure;
@@ -116,4 +116,28 @@ pub fn wait(kfd: &File, id: u32, millis: u32) -> Result<Option<event::EventData>
     };
     call(kfd, &ioctl::WAIT_EVENTS, &mut args)?;
     Ok((args.wait_result == event::WAIT_RESULT_COMPLETE).then_some(events[0]))
+}
+
+/// The render node's file among ours. A second one would have an address space of its own.
+pub fn render() -> Result<File, Failure> {
+    for entry in fs::read_dir("/proc/self/fd")
+        .map_err(Failure::new)?
+        .flatten()
+    {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        if !target.to_string_lossy().starts_with("/dev/dri/renderD") {
+            continue;
+        }
+        let number: i32 = entry
+            .file_name()
+            .to_string_lossy()
+            .parse()
+            .map_err(Failure::new)?;
+        // SAFETY: The library keeps it open, and the duplicate is ours.
+        let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        return Ok(File::from(
+            borrowed.try_clone_to_owned().map_err(Failure::new)?,
+        ));
+    }
+    Err(Failure::new("the library has no render node open"))
 }

@@ -11,7 +11,7 @@
 //! `gem CODE-OBJECT vram|gtt`
 
 use std::ffi::c_void;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::ptr::null_mut;
@@ -35,30 +35,6 @@ struct Setup {
     /// The same open file that the library acquired the address space with.
     render: File,
     gpu: Gpu,
-}
-
-/// The render node's file among ours. A second one would have an address space of its own.
-fn render() -> Result<File, Failure> {
-    for entry in fs::read_dir("/proc/self/fd")
-        .map_err(Failure::new)?
-        .flatten()
-    {
-        let target = fs::read_link(entry.path()).unwrap_or_default();
-        if !target.to_string_lossy().starts_with("/dev/dri/renderD") {
-            continue;
-        }
-        let number: i32 = entry
-            .file_name()
-            .to_string_lossy()
-            .parse()
-            .map_err(Failure::new)?;
-        // SAFETY: The library keeps it open, and the duplicate is ours.
-        let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
-        return Ok(File::from(
-            borrowed.try_clone_to_owned().map_err(Failure::new)?,
-        ));
-    }
-    Err(Failure::new("the library has no render node open"))
 }
 
 impl Setup {
@@ -193,7 +169,7 @@ fn run() -> Result<(), Failure> {
     let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
     let s = Setup {
         kfd: File::open("/dev/kfd").map_err(Failure::new)?,
-        render: render()?,
+        render: raw::render()?,
         gpu,
     };
     let half = BYTES as u64 / 2;

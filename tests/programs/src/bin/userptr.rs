@@ -7,7 +7,9 @@
 //! pages are thrown away or copied by a fork; each time the GPU must see the new ones. In the end
 //! one mapping is removed; with `gone` a kernel then writes there, and must fault.
 //!
-//! `userptr CODE-OBJECT [gone]`
+//! With `gem` the render node makes and maps the memory (GEM_USERPTR, GEM_VA), the second operand only to be read.
+//!
+//! `userptr CODE-OBJECT [gone | gem | gem-gone]`
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -19,7 +21,7 @@ use std::ptr::null_mut;
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, free, map, unmap};
 use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{ioctl, memory as abi, smi};
+use rkfd_uapi::{gem, ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
@@ -59,6 +61,33 @@ impl Memory {
 fn register(kfd: &File, gpu_id: u32, address: u64, va: u64) -> Result<u64, Errno> {
     let flags = abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT;
     raw::alloc(kfd, gpu_id, va, BYTES, address, flags)
+}
+
+/// The same by the render node: the memory is mapped as well.
+fn register_gem(
+    render: &File,
+    address: u64,
+    va: u64,
+    flags: u32,
+    rights: u32,
+) -> Result<u32, Errno> {
+    let mut args = gem::GemUserptr {
+        addr: address,
+        size: BYTES as u64,
+        flags,
+        handle: 0,
+    };
+    call(render, &gem::GEM_USERPTR, &mut args)?;
+    let mut mapping = gem::GemVa {
+        handle: args.handle,
+        operation: gem::VA_OP_MAP,
+        flags: gem::VM_PAGE_READABLE | rights,
+        va_address: va,
+        map_size: BYTES as u64,
+        ..Default::default()
+    };
+    call(render, &gem::GEM_VA, &mut mapping)?;
+    Ok(args.handle)
 }
 
 fn expect<T: std::fmt::Debug>(
@@ -164,25 +193,12 @@ fn run() -> Result<(), Failure> {
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let id = gpu.id();
 
+    let mode = std::env::args().nth(2).unwrap_or_default();
     let events = events(&kfd, id)?;
-    let spare = Memory::new().map_err(errno)?;
-    let address = spare.0 as u64;
-    let reg = |address| register(&kfd, id, address, GPU_VA + (1 << 30));
-    expect("address 0", reg(0), Errno::INVAL)?;
-    expect("no mapping", reg(0x10000), Errno::FAULT)?;
-    expect("kernel address", reg(1 << 63), Errno::FAULT)?;
-    // SAFETY: Nothing uses the memory.
-    unsafe { rustix::mm::mprotect(spare.0, BYTES, MprotectFlags::READ) }.map_err(errno)?;
-    expect("read-only", reg(address), Errno::PERM)?;
-    // SAFETY: As above.
-    unsafe { rustix::mm::munmap(spare.0, BYTES) }.map_err(errno)?;
-
-    let mut handles = Vec::new();
-    for (i, memory) in test.memory.iter().enumerate() {
-        let handle = register(&kfd, id, memory.0 as u64, Test::va(i)).map_err(errno)?;
-        map(&kfd, id, handle).map_err(errno)?;
-        handles.push(handle);
-    }
+    let held = match mode.starts_with("gem") {
+        true => Held::by_gem(&test.memory).map_err(errno)?,
+        false => Held::by_kfd(kfd, id, &test.memory)?,
+    };
     let [a, _, c] = &test.memory;
     test.round("registered", 1.0, || {})?;
     test.round("sums' pages thrown away", 2.0, || {
@@ -204,10 +220,10 @@ fn run() -> Result<(), Failure> {
     }
 
     check_events(events, id)?;
-    expect("free while mapped", free(&kfd, handles[1]), Errno::BUSY)?;
+    held.is_mapped()?;
     // SAFETY: No code of this program uses the memory any more.
     unsafe { rustix::mm::munmap(c.0, BYTES) }.map_err(errno)?;
-    if std::env::args().nth(2).as_deref() == Some("gone") {
+    if mode.ends_with("gone") {
         let fault = test.add();
         println!("after munmap: {fault:?}");
         if !matches!(fault, Err(rkfd::Error::MemoryFault { address, .. })
@@ -216,11 +232,97 @@ fn run() -> Result<(), Failure> {
             return Err(Failure::new("the GPU did not fault at memory that is gone"));
         }
     }
-    for handle in handles {
-        unmap(&kfd, id, handle).map_err(errno)?;
-        free(&kfd, handle).map_err(errno)?;
+    held.free().map_err(errno)
+}
+
+/// Who has the memory for the GPU.
+enum Held {
+    Kfd {
+        kfd: File,
+        gpu_id: u32,
+        handles: Vec<u64>,
+    },
+    Gem {
+        render: File,
+        handles: Vec<u32>,
+    },
+}
+
+impl Held {
+    fn by_kfd(kfd: File, gpu_id: u32, memory: &[Memory; 3]) -> Result<Self, Failure> {
+        let errno = |e: Errno| Failure::new(format_args!("{e}"));
+        let spare = Memory::new().map_err(errno)?;
+        let address = spare.0 as u64;
+        let reg = |address| register(&kfd, gpu_id, address, GPU_VA + (1 << 30));
+        expect("address 0", reg(0), Errno::INVAL)?;
+        expect("no mapping", reg(0x10000), Errno::FAULT)?;
+        expect("kernel address", reg(1 << 63), Errno::FAULT)?;
+        // SAFETY: Nothing uses the memory.
+        unsafe { rustix::mm::mprotect(spare.0, BYTES, MprotectFlags::READ) }.map_err(errno)?;
+        expect("read-only", reg(address), Errno::PERM)?;
+        // SAFETY: As above.
+        unsafe { rustix::mm::munmap(spare.0, BYTES) }.map_err(errno)?;
+
+        let mut handles = Vec::new();
+        for (i, memory) in memory.iter().enumerate() {
+            let handle = register(&kfd, gpu_id, memory.0 as u64, Test::va(i)).map_err(errno)?;
+            map(&kfd, gpu_id, handle).map_err(errno)?;
+            handles.push(handle);
+        }
+        Ok(Self::Kfd {
+            kfd,
+            gpu_id,
+            handles,
+        })
     }
-    Ok(())
+
+    fn by_gem(memory: &[Memory; 3]) -> Result<Self, Errno> {
+        let render = raw::render().map_err(|_| Errno::NODEV)?;
+        // The last is looked up when it is mapped.
+        let flags = [
+            (gem::USERPTR_REGISTER | gem::USERPTR_VALIDATE, 0),
+            (gem::USERPTR_READONLY | gem::USERPTR_VALIDATE, 0),
+            (gem::USERPTR_REGISTER, gem::VM_PAGE_WRITEABLE),
+        ];
+        // What is only read has pages of its own before: each that the CPU stores to first later is a change.
+        memory[1].fill(|_| 0.0);
+        let mut handles = Vec::new();
+        for (i, (memory, (flags, rights))) in memory.iter().zip(flags).enumerate() {
+            let handle = register_gem(&render, memory.0 as u64, Test::va(i), flags, rights)?;
+            handles.push(handle);
+        }
+        Ok(Self::Gem { render, handles })
+    }
+
+    /// What is mapped can't be freed; a GEM handle can be closed at any time.
+    fn is_mapped(&self) -> Result<(), Failure> {
+        match self {
+            Self::Kfd { kfd, handles, .. } => {
+                expect("free while mapped", free(kfd, handles[1]), Errno::BUSY)
+            }
+            Self::Gem { .. } => Ok(()),
+        }
+    }
+
+    fn free(self) -> Result<(), Errno> {
+        match self {
+            Self::Kfd {
+                kfd,
+                gpu_id,
+                handles,
+            } => handles.into_iter().try_for_each(|handle| {
+                unmap(&kfd, gpu_id, handle)?;
+                free(&kfd, handle)
+            }),
+            Self::Gem { render, handles } => handles.into_iter().try_for_each(|handle| {
+                call(
+                    &render,
+                    &gem::GEM_CLOSE,
+                    &mut gem::GemClose { handle, pad: 0 },
+                )
+            }),
+        }
+    }
 }
 
 fn main() -> ExitCode {

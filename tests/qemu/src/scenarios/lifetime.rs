@@ -86,6 +86,12 @@ fn sharing() -> Scenario {
             90,
             &["/bin/userptr", VADD, "gone"],
         ))
+        .step(Step::run("userptr-gem", 90, &["/bin/userptr", VADD, "gem"]))
+        .step(Step::run(
+            "userptr-gem-gone",
+            90,
+            &["/bin/userptr", VADD, "gem-gone"],
+        ))
         .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::Rmmod("rkfd".into()))
 }
