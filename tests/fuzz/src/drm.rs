@@ -23,7 +23,8 @@ impl Sender<'_> {
     /// Makes a request of the render node that can work.
     pub(crate) fn something_of_render(&mut self, rng: &mut Rng) -> Option<Entry> {
         match rng.below(24) {
-            0..=3 => self.create(rng),
+            0..=2 => self.create(rng),
+            3 => self.of_own_memory(rng),
             4..=10 => self.of_a_gem(rng),
             11..=13 => self.address(rng),
             14 => self.import(rng),
@@ -59,6 +60,34 @@ impl Sender<'_> {
         self.is(&gem::GEM_CREATE, &args)
     }
 
+    /// A buffer of the fuzzer's own memory, or the list of buffers.
+    fn of_own_memory(&mut self, rng: &mut Rng) -> Option<Entry> {
+        let pool = self.process.pool();
+        let address = value::make(Role::Pointer, rng, self.process, &pool, &self.scratch);
+        drop(pool);
+        if rng.chance(1, 4) {
+            let args = gem::GemListHandles {
+                entries: address,
+                num_entries: rng.pick(&[0, 1, 64]),
+                padding: 0,
+            };
+            return self.is(&gem::GEM_LIST_HANDLES, &args);
+        }
+        let flags = [
+            gem::USERPTR_READONLY,
+            gem::USERPTR_ANONONLY | gem::USERPTR_REGISTER,
+            gem::USERPTR_VALIDATE | gem::USERPTR_REGISTER,
+            gem::USERPTR_REGISTER,
+        ];
+        let args = gem::GemUserptr {
+            addr: address & !0xfff,
+            size: rng.pick(&SIZES[1..]),
+            flags: rng.pick(&flags) | rng.pick(&flags),
+            handle: 0,
+        };
+        self.is(&gem::GEM_USERPTR, &args)
+    }
+
     /// What one may do with a buffer.
     fn of_a_gem(&mut self, rng: &mut Rng) -> Option<Entry> {
         let handle = self.process.pool().gems.any(rng)?;
@@ -89,8 +118,13 @@ impl Sender<'_> {
             5 => {
                 let args = gem::GemOp {
                     handle,
-                    op: gem::OP_GET_GEM_CREATE_INFO,
+                    op: rng.pick(&[
+                        gem::OP_GET_GEM_CREATE_INFO,
+                        gem::OP_SET_PLACEMENT,
+                        gem::OP_GET_MAPPING_INFO,
+                    ]),
                     value: self.scratch.filled(0),
+                    num_entries: rng.pick(&[0, 1, 16]),
                     ..Default::default()
                 };
                 self.is(&gem::GEM_OP, &args)
@@ -115,6 +149,7 @@ impl Sender<'_> {
             gem::VM_MTYPE_UC,
         ];
         let pool = self.process.pool();
+        let (wait, tell) = (rng.chance(1, 8), rng.chance(1, 4));
         let args = gem::GemVa {
             handle: pool.gems.any(rng)?,
             operation: rng.pick(&[
@@ -128,6 +163,13 @@ impl Sender<'_> {
             va_address: value::va(rng, &pool) & !0xfff,
             offset_in_bo: rng.pick(&[0, 0, 4096]),
             map_size: rng.pick(&SIZES[1..]),
+            vm_timeline_syncobj_out: match tell {
+                true => pool.syncobjs.any(rng).unwrap_or(0),
+                false => 0,
+            },
+            vm_timeline_point: rng.below(4),
+            num_syncobj_handles: wait.into(),
+            input_fence_syncobj_handles: self.scratch.syncobjs(rng, &pool),
             ..Default::default()
         };
         drop(pool);

@@ -56,7 +56,7 @@ fn of_render(entry: &Entry, field: &str) -> Option<Role> {
         "handles" | "input_fence_syncobj_handles" => Role::Syncobjs,
         "fd" => Role::Fd,
         "va_address" => Role::Va,
-        "bo_size" | "offset_in_bo" | "map_size" | "return_size" => Role::Size,
+        "bo_size" | "size" | "offset_in_bo" | "map_size" | "return_size" => Role::Size,
         "flags" | "domains" | "domain_flags" | "tiling_info" => Role::Flags,
         "count_handles"
         | "num_syncobj_handles"
@@ -64,7 +64,9 @@ fn of_render(entry: &Entry, field: &str) -> Option<Role> {
         | "name_len"
         | "date_len"
         | "desc_len" => Role::Count,
-        "points" | "value" | "return_pointer" | "name" | "date" | "desc" => Role::Pointer,
+        "points" | "value" | "return_pointer" | "name" | "date" | "desc" | "addr" | "entries" => {
+            Role::Pointer
+        }
         "timeout" | "timeout_nsec" | "deadline_nsec" => Role::Timeout,
         "op" | "operation" | "alignment" | "point" | "src_point" | "dst_point" | "query"
         | "capability" | "data_size_bytes" | "vm_timeline_point" | "of" => Role::Small,
