@@ -29,7 +29,7 @@ const MODULES: [&str; 4] = [
 ];
 
 /// The programs that use HIP; each prints `NAME: PASSED`.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 17] = [
     "devicequery",
     "vectoradd",
     "reduction",
@@ -43,6 +43,7 @@ const PROGRAMS: [&str; 16] = [
     "printf",
     "cooperative",
     "managed",
+    "mapped",
     "errors",
     "assert",
     "graph",
