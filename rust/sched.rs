@@ -64,6 +64,7 @@ mod hal;
 mod mes;
 mod queue;
 mod state;
+mod suspend;
 
 pub(crate) use crate::types::{
     Format,
@@ -75,6 +76,11 @@ pub(crate) use queue::{
     QueueState,
     SavedArea,
     Shown, //
+};
+pub(crate) use suspend::{
+    Order,
+    Outcome,
+    Suspension, //
 };
 
 /// What schedulers are made from.
@@ -312,6 +318,10 @@ pub(crate) trait Scheduler: Send + Sync {
 
     /// As [`Scheduler::evict`], of whoever has that number; for good, after a page fault.
     fn evict_pasid(&self, pasid: Pasid) -> Result;
+
+    /// Suspends or resumes queues for a debugger, each of which gets its outcome. Queues that are as they should be
+    /// count as done.
+    fn suspend(&self, queues: &mut [Suspension], order: Order);
 
     /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
     fn hang_name(&self) -> &'static str;

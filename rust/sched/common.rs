@@ -17,6 +17,7 @@ use super::{
         State, //
     },
     Health,
+    Order,
     Parts,
     ProcessConfig,
     QueueHold,
@@ -25,6 +26,7 @@ use super::{
     SchedProcess,
     Scheduler,
     Status,
+    Suspension,
     Unscheduled, //
 };
 use crate::{
@@ -318,6 +320,14 @@ impl<F: Firmware> Scheduler for Common<F> {
             // A late fault of a process that is gone.
             Err(EINVAL) => Ok(()),
             other => other,
+        }
+    }
+
+    fn suspend(&self, queues: &mut [Suspension], order: Order) {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        if state.check(&self.parts).is_ok() {
+            F::suspend(state, &self.parts, queues, order);
         }
     }
 

@@ -26,10 +26,13 @@ use super::{
         Firmware,
         State, //
     },
+    Order,
+    Outcome,
     Parts,
     ProcessConfig,
     SchedProcess,
-    Scheduler, //
+    Scheduler,
+    Suspension, //
 };
 use crate::{
     glue::errno::etime,
@@ -162,6 +165,19 @@ impl State<Hiq> {
         self.unmap_all(parts)?;
         self.map_all(parts)
     }
+
+    /// The same, with another grace period for waves that run.
+    fn refresh_after(&mut self, parts: &Arc<Parts>, grace: u32) -> Result {
+        self.firmware(parts)?.set_grace(Some(grace))?;
+        let unmapped = self.unmap_all(parts);
+        // A firmware that is stuck gets nothing more.
+        let reset = match unmapped {
+            Ok(()) => self.firmware(parts)?.set_grace(None),
+            Err(_) => Ok(()),
+        };
+        unmapped.and(reset)?;
+        self.map_all(parts)
+    }
 }
 
 /// The firmware takes whole lists: any change takes all queues off, and hands a new list over.
@@ -239,6 +255,29 @@ impl Firmware for Hiq {
 
     fn take_all_off(state: &mut State<Self>, parts: &Arc<Parts>) -> Result {
         state.unmap_all(parts)
+    }
+
+    fn suspend(
+        state: &mut State<Self>,
+        parts: &Arc<Parts>,
+        queues: &mut [Suspension],
+        order: Order,
+    ) {
+        let mut changed = false;
+        for it in queues.iter_mut() {
+            changed |= it.queue.set_suspended(order.suspends());
+            it.outcome = Outcome::Done;
+        }
+        let refreshed = match order {
+            _ if !changed => Ok(()),
+            Order::Resume => state.refresh(parts),
+            Order::Suspend { grace } => state.refresh_after(parts, grace),
+        };
+        if refreshed.is_err() {
+            for it in queues.iter_mut() {
+                it.outcome = Outcome::ListFailed;
+            }
+        }
     }
 
     /// `sdma_v4_4_2_reset_queue`: all of KFD's queues are off while the engine is reset.

@@ -26,10 +26,12 @@ use super::{
         State, //
     },
     Contexts,
+    Order,
     Parts,
     ProcessConfig,
     SchedProcess,
-    Scheduler, //
+    Scheduler,
+    Suspension, //
 };
 use crate::{
     bo::Placement,
@@ -203,6 +205,15 @@ impl Firmware for Mes {
         on: bool,
     ) -> Result {
         state.switch(parts, process, on)
+    }
+
+    fn suspend(
+        state: &mut State<Self>,
+        parts: &Arc<Parts>,
+        queues: &mut [Suspension],
+        order: Order,
+    ) {
+        state.suspend(parts, queues, order);
     }
 
     fn take_all_off(state: &mut State<Self>, parts: &Arc<Parts>) -> Result {

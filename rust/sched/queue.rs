@@ -50,7 +50,7 @@ pub(crate) enum QueueState {
     Created,
     /// On the run list.
     Mapped,
-    /// Off, because its ring or its share is empty.
+    /// Off, because its ring or its share is empty, or a debugger has suspended it.
     Disabled,
     /// Off, because its process is evicted.
     Evicted,
@@ -105,6 +105,8 @@ struct Inner {
     spec: QueueSpec,
     state: QueueState,
     cu_mask: Option<KVec<u32>>,
+    /// A debugger has taken it off.
+    suspended: bool,
     hold: QueueHold,
 }
 
@@ -146,6 +148,7 @@ impl HwQueue {
             spec,
             state: QueueState::Created,
             cu_mask: None,
+            suspended: false,
             hold,
         };
         let queue = Arc::pin_init(
@@ -195,7 +198,18 @@ impl HwQueue {
     /// Whether it should run when its process may.
     pub(super) fn wants_to_run(&self) -> bool {
         let inner = self.inner.lock();
-        !matches!(inner.state, QueueState::Hung | QueueState::Gone) && inner.spec.ring.is_active()
+        let can = !matches!(inner.state, QueueState::Hung | QueueState::Gone);
+        can && !inner.suspended && inner.spec.ring.is_active()
+    }
+
+    /// Whether a debugger has taken it off.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.inner.lock().suspended
+    }
+
+    /// Notes whether a debugger has taken it off. Returns whether that is new.
+    pub(super) fn set_suspended(&self, suspended: bool) -> bool {
+        core::mem::replace(&mut self.inner.lock().suspended, suspended) != suspended
     }
 
     /// Whether it is a copy engine's.

@@ -9,9 +9,11 @@ use super::{
         QueueState, //
     },
     Contexts,
+    Order,
     Parts,
     ProcessConfig,
-    SchedProcess, //
+    SchedProcess,
+    Suspension, //
 };
 use crate::{
     glue::trace,
@@ -117,6 +119,14 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
         process: &Arc<SchedProcess>,
         on: bool,
     ) -> Result;
+
+    /// Suspends or resumes queues for a debugger.
+    fn suspend(
+        state: &mut State<Self>,
+        parts: &Arc<Parts>,
+        queues: &mut [Suspension],
+        order: Order,
+    );
 
     /// Takes every queue off.
     fn take_all_off(state: &mut State<Self>, parts: &Arc<Parts>) -> Result;

@@ -27,7 +27,8 @@ use crate::{
                 self as gc,
                 CP_IQ_WAIT_TIME2 as Wait, //
             },
-            Block, //
+            Block,
+            Value, //
         }, //
     },
     mqd::v9 as mqd,
@@ -86,6 +87,8 @@ pub(super) struct Hiq {
     spare: Option<KernelBuf>,
     /// It was given a packet that isn't one, for a test.
     spoilt: bool,
+    /// How long the firmware waits, unless somebody wants something else.
+    wait_times: Value<Wait>,
 }
 
 impl Hiq {
@@ -118,6 +121,7 @@ impl Hiq {
             list: None,
             spare: None,
             spoilt: false,
+            wait_times: Value::zeroed(),
         };
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             let queue = mqd::KernelQueue {
@@ -158,20 +162,37 @@ impl Hiq {
             )
             .with(SetResources::GWS_MASK, u64::MAX);
         let wait = self.parts.gfx.regs().read(gc::CP_IQ_WAIT_TIME2);
-        let reg = self
-            .parts
-            .gfx
-            .regs()
-            .word(gc::CP_IQ_WAIT_TIME2, 0)
-            .ok_or(ENODEV)?;
+        self.wait_times = wait.having(Wait::QUE_SLEEP.is::<1>());
+        let write = self.set_wait_times(self.wait_times)?;
+        self.ring.submit(&[&resources.0, &write])
+    }
+
+    /// The packet that sets how long the firmware waits when it takes queues off.
+    fn set_wait_times(&self, times: Value<Wait>) -> Result<[u32; 5]> {
+        let word = self.parts.gfx.regs().word(gc::CP_IQ_WAIT_TIME2, 0);
         let write = WriteData::zeroed()
             .with(WriteData::HEADER, pm4::header(op::WRITE_DATA, 5))
             .having(WriteData::DST_SEL.is::<SEL_REGISTER>())
-            .with(WriteData::ADDR, reg.into());
+            .with(WriteData::ADDR, word.ok_or(ENODEV)?.into());
         let [header, control, low, high] = write.0;
-        let wait = wait.having(Wait::QUE_SLEEP.is::<1>());
-        let write = [header, control, low, high, wait.bits()];
-        self.ring.submit(&[&resources.0, &write])
+        Ok([header, control, low, high, times.bits()])
+    }
+
+    /// Sets for how many thousands of cycles waves may go on before they are saved, or what that was at first
+    /// (`pm_config_dequeue_wait_counts_v9`). 0 would let them go on until they end, and everybody wait, so that it
+    /// counts as 1, as for firmware that can't do that.
+    pub(super) fn set_grace(&mut self, grace: Option<u32>) -> Result {
+        let times = match grace {
+            // As upstream, what the field has no room for is dropped.
+            Some(grace) => {
+                // CAST: The field's bits.
+                let grace = grace as u8;
+                self.wait_times.with(Wait::SCH_WAVE, grace.max(1))
+            }
+            None => self.wait_times,
+        };
+        let write = self.set_wait_times(times)?;
+        self.ring.submit(&[&write])
     }
 
     /// Submits packets, then QUERY_STATUS, and waits for its fence.

@@ -30,8 +30,11 @@ use crate::{
             State, //
         },
         Format,
+        Order,
+        Outcome,
         Parts,
-        SchedProcess, //
+        SchedProcess,
+        Suspension, //
     },
     types::{
         DoorbellWord,
@@ -197,6 +200,12 @@ impl State<Mes> {
             for queue in self.queues_of(process, wanted)? {
                 result = result.and(self.add(parts, &queue));
             }
+            // It is a debugger that still keeps them off.
+            let suspended =
+                |queue: &HwQueue| queue.is_suspended() && queue.state() == QueueState::Evicted;
+            for queue in self.queues_of(process, suspended)? {
+                queue.enter(QueueState::Disabled)?;
+            }
         } else {
             let mapped = |queue: &HwQueue| queue.state() == QueueState::Mapped;
             for queue in self.queues_of(process, mapped)? {
@@ -204,6 +213,40 @@ impl State<Mes> {
             }
         }
         result
+    }
+
+    /// Suspends or resumes queues for a debugger, up to the first that fails. MES has no grace period.
+    pub(super) fn suspend(&mut self, parts: &Arc<Parts>, queues: &mut [Suspension], order: Order) {
+        for it in queues {
+            let queue = &it.queue;
+            let changed = queue.set_suspended(order.suspends());
+            let result = match (order, queue.state()) {
+                _ if !changed => Ok(()),
+                (Order::Suspend { .. }, QueueState::Mapped) => {
+                    self.remove(parts, queue, QueueState::Disabled, Taking::Asked)
+                }
+                // One that was taken off for its bad packets stays off.
+                (Order::Resume, QueueState::Created | QueueState::Disabled) => {
+                    self.add_if_wanted(parts, queue)
+                }
+                _ => Ok(()),
+            };
+            it.outcome = match result {
+                Ok(()) => Outcome::Done,
+                Err(_) => Outcome::Failed,
+            };
+            if it.outcome == Outcome::Failed {
+                break;
+            }
+        }
+    }
+
+    /// Hands a queue over if it should run.
+    fn add_if_wanted(&mut self, parts: &Arc<Parts>, queue: &Arc<HwQueue>) -> Result {
+        match self.entry(queue.process())?.evicted == 0 && queue.wants_to_run() {
+            true => self.add(parts, queue),
+            false => Ok(()),
+        }
     }
 
     /// Takes a queue off whose packets are bad: until its process is restored, as upstream.

@@ -5,6 +5,7 @@
 use super::{
     Format,
     HwQueue,
+    Inner,
     QueueState, //
 };
 use crate::{
@@ -30,6 +31,21 @@ pub(crate) struct Shown {
     pub(crate) sdma: Option<SdmaPlace>,
 }
 
+impl Shown {
+    fn of(inner: &Inner) -> Self {
+        let spec = &inner.spec;
+        Self {
+            format: spec.format,
+            state: inner.state,
+            ring: spec.ring,
+            read: spec.rptr,
+            write: spec.wptr,
+            doorbell: spec.doorbell,
+            sdma: spec.sdma,
+        }
+    }
+}
+
 impl HwQueue {
     /// What kind of packets it takes.
     pub(crate) fn format(&self) -> Format {
@@ -39,16 +55,12 @@ impl HwQueue {
     /// What it is made of; `None` while somebody changes it.
     pub(crate) fn try_show(&self) -> Option<Shown> {
         let inner = self.inner.try_lock()?;
-        let spec = &inner.spec;
-        Some(Shown {
-            format: spec.format,
-            state: inner.state,
-            ring: spec.ring,
-            read: spec.rptr,
-            write: spec.wptr,
-            doorbell: spec.doorbell,
-            sdma: spec.sdma,
-        })
+        Some(Shown::of(&inner))
+    }
+
+    /// What it is made of.
+    pub(crate) fn show(&self) -> Shown {
+        Shown::of(&self.inner.lock())
     }
 
     /// For how long a copy queue was at work when its engine let it go, as its MQD has it: in an engine's units, 0
