@@ -372,6 +372,15 @@ impl Bo {
         }
     }
 
+    /// Stores the 64-bit word number `index`, whoever's memory it is. Returns whether the kernel could; it can't
+    /// while somebody exchanges pages.
+    pub(crate) fn poke_u64(&self, index: usize, value: u64) -> bool {
+        match &self.backing {
+            Backing::User(user) => user.poke(index, value),
+            _ => self.write_u64(index, value).is_ok(),
+        }
+    }
+
     /// Calls `f` with each run of consecutive addresses in `offset..offset + len`, in order.
     ///
     /// # Errors

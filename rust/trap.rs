@@ -36,7 +36,7 @@ const START: GpuVa = GpuVa::new((1 << 48) - (2 << 20) - (2 << 20) - (64 << 10));
 const SIZE: u64 = 2 * PageRange::PAGE;
 /// Where the handler's memory is in them (`KFD_CWSR_TMA_OFFSET`); code is in front of it.
 const MEMORY: u64 = PageRange::PAGE + 2048;
-/// Words of 64 bits in the memory: the program's handler, and that one's memory.
+/// Words of 64 bits in the memory: the program's handler, that one's memory, and whether a debugger is attached.
 const PROGRAM: usize = MEMORY as usize / 8;
 
 /// The driver's trap handler in a process' address space. Dropping it takes it out.
@@ -93,6 +93,19 @@ impl TrapPages {
     pub(crate) fn set_program(&self, code: GpuVa, memory: GpuVa) -> Result {
         self.bo.write_u64(PROGRAM, code.get())?;
         self.bo.write_u64(PROGRAM + 1, memory.get())?;
+        self.gpu.memory().vram.flush_hdp();
+        Ok(())
+    }
+}
+
+impl TrapPages {
+    /// Tells the handlers whether a debugger is attached (`kfd_process_set_trap_debug_flag`).
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    pub(crate) fn set_debugged(&self, on: bool) -> Result {
+        self.bo.write_u64(PROGRAM + 2, on.into())?;
         self.gpu.memory().vram.flush_hdp();
         Ok(())
     }

@@ -99,6 +99,15 @@ impl User {
         let page = mapped.as_ref()?.pages.get(index / WORDS)?;
         dma::read_u64(page, index % WORDS).ok()
     }
+
+    /// As [`Bo::poke_u64`].
+    pub(super) fn poke(&self, index: usize, value: u64) -> bool {
+        let Some(mapped) = self.mapped.try_lock() else {
+            return false;
+        };
+        let page = mapped.as_ref().and_then(|it| it.pages.get(index / WORDS));
+        page.is_some_and(|page| dma::write_u64(page, index % WORDS, value).is_ok())
+    }
 }
 
 impl Bo {

@@ -9,6 +9,7 @@ use super::{
     UserQueue, //
 };
 use crate::{
+    bo::Bo,
     counts::Usage,
     gpu::Gpu,
     ids::IdTable,
@@ -173,6 +174,37 @@ impl DeviceState {
     /// Loads a word of 64 bits that is mapped at an address, for people to look at. `None` where nothing is
     /// mapped that the kernel can load.
     pub(crate) fn peek(&self, va: GpuVa) -> Option<u64> {
+        let (bo, index) = self.word(va)?;
+        bo.peek_u64(index)
+    }
+
+    /// Stores words of 32 bits at a multiple of 4 bytes, as far as something is mapped there that the kernel can
+    /// store to.
+    pub(crate) fn poke(&self, va: GpuVa, words: impl IntoIterator<Item = u32>) {
+        let mut at = va;
+        for word in words {
+            // Half of a word of 64 bits, whose other half stays.
+            let is_high = at.get() & 4 != 0;
+            let both = GpuVa::new(at.get() & !7);
+            let Some((bo, index)) = self.word(both) else {
+                return;
+            };
+            let Some(old) = bo.peek_u64(index) else {
+                return;
+            };
+            let new = match is_high {
+                true => old & 0xffff_ffff | u64::from(word) << 32,
+                false => old & !0xffff_ffff | u64::from(word),
+            };
+            let (true, Some(next)) = (bo.poke_u64(index, new), at.checked_add(4)) else {
+                return;
+            };
+            at = next;
+        }
+    }
+
+    /// The object that is mapped at an address, a multiple of 8 bytes, and the number of the word there.
+    fn word(&self, va: GpuVa) -> Option<(&Bo, usize)> {
         let start = match self.by_va.cursor_lower_bound(&va) {
             Some(cursor) => match *cursor.current().0 {
                 start if start == va => start,
@@ -183,7 +215,7 @@ impl DeviceState {
         let offset = va.get().checked_sub(start.get())?;
         let bo = self.by_va.get(&start)?.bo();
         let inside = offset < bo.size() && offset % 8 == 0;
-        inside.then(|| bo.peek_u64((offset / 8) as usize))?
+        inside.then_some((&**bo, (offset / 8) as usize))
     }
 
     /// What a copy queue's counter has: behind its read pointer in memory (`read_sdma_queue_counter`), in registers, or
