@@ -27,6 +27,10 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     }, //
@@ -105,8 +109,6 @@ struct Inner {
     spec: QueueSpec,
     state: QueueState,
     cu_mask: Option<KVec<u32>>,
-    /// A debugger has taken it off.
-    suspended: bool,
     hold: QueueHold,
 }
 
@@ -122,6 +124,8 @@ pub(crate) struct HwQueue {
     /// Which XCC counts as the first for this queue.
     first_xcc: u32,
     contexts: Option<Contexts>,
+    /// A debugger has taken it off. Changed with the scheduler's lock.
+    suspended: Atomic<u32>,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -148,7 +152,6 @@ impl HwQueue {
             spec,
             state: QueueState::Created,
             cu_mask: None,
-            suspended: false,
             hold,
         };
         let queue = Arc::pin_init(
@@ -160,6 +163,7 @@ impl HwQueue {
                 copies,
                 first_xcc,
                 contexts,
+                suspended: Atomic::new(0),
                 inner <- new_mutex!(inner, "rkfd queue"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -199,17 +203,19 @@ impl HwQueue {
     pub(super) fn wants_to_run(&self) -> bool {
         let inner = self.inner.lock();
         let can = !matches!(inner.state, QueueState::Hung | QueueState::Gone);
-        can && !inner.suspended && inner.spec.ring.is_active()
+        can && !self.is_suspended() && inner.spec.ring.is_active()
     }
 
     /// Whether a debugger has taken it off.
     pub(crate) fn is_suspended(&self) -> bool {
-        self.inner.lock().suspended
+        self.suspended.load(Relaxed) != 0
     }
 
     /// Notes whether a debugger has taken it off. Returns whether that is new.
     pub(super) fn set_suspended(&self, suspended: bool) -> bool {
-        core::mem::replace(&mut self.inner.lock().suspended, suspended) != suspended
+        let before = self.is_suspended();
+        self.suspended.store(suspended.into(), Relaxed);
+        before != suspended
     }
 
     /// Whether it is a copy engine's.
