@@ -31,6 +31,7 @@ use kernel::{
     }, //
 };
 
+mod debug;
 mod dmabuf;
 mod event;
 mod info;
@@ -55,6 +56,8 @@ struct Argument<'a> {
     bytes: &'a mut [u8],
     /// How many of them are the caller's.
     user_size: usize,
+    /// What a call that succeeds returns.
+    returned: &'a mut usize,
 }
 
 impl Argument<'_> {
@@ -69,23 +72,30 @@ impl Argument<'_> {
 
 /// An ioctl of a process' file.
 pub(crate) fn ioctl(process: &Arc<Process>, cmd: u32, arg: usize) -> Result<isize> {
-    let mut told = false;
-    let result = answer(process, cmd, arg, &mut told);
+    let (mut told, mut returned) = (false, 0);
+    let result = answer(process, cmd, arg, &mut told, &mut returned);
     if !told {
         // It was refused before there was an argument to tell of.
         let number = abi::ioc_number(cmd);
         trace::ioctl_entered(number, &[]);
         trace::ioctl_left(number, errno(result), &[]);
     }
-    result.map(|()| 0)
+    // CAST: A number of queues.
+    result.map(|()| returned as isize)
 }
 
 fn errno(result: Result) -> i32 {
     result.map_or_else(kernel::error::Error::to_errno, |()| 0)
 }
 
-/// Answers a request; `told` is set once whoever traces has heard of it.
-fn answer(process: &Arc<Process>, cmd: u32, arg: usize, told: &mut bool) -> Result {
+/// Answers a request; `told` is set once whoever traces has heard of it, `returned` to what it returns.
+fn answer(
+    process: &Arc<Process>,
+    cmd: u32,
+    arg: usize,
+    told: &mut bool,
+    returned: &mut usize,
+) -> Result {
     let number = abi::ioc_number(cmd);
     let info = abi::find(number).ok_or(ENOTTY)?;
     let traced = number == nr::CRIU_OP && process.is_traced();
@@ -106,6 +116,7 @@ fn answer(process: &Arc<Process>, cmd: u32, arg: usize, told: &mut bool) -> Resu
         let nothing = Argument {
             bytes: &mut [],
             user_size: 0,
+            returned,
         };
         let result = dispatch(process, number, nothing);
         trace::ioctl_left(number, errno(result), &[]);
@@ -138,6 +149,7 @@ fn answer(process: &Arc<Process>, cmd: u32, arg: usize, told: &mut bool) -> Resu
         Argument {
             bytes: &mut *bytes,
             user_size,
+            returned,
         },
     );
     if direction & abi::READ != 0 {
@@ -160,7 +172,12 @@ fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {
         nr::GET_PROCESS_APERTURES => a.with(|args| info::apertures(p, args)),
         nr::GET_PROCESS_APERTURES_NEW => a.with(|args| info::apertures_new(p, args)),
         nr::GET_TILE_CONFIG => a.with(|args| info::tile_config(p, args)),
-        nr::RUNTIME_ENABLE => a.with(|args| info::runtime_enable(p, args)),
+
+        nr::RUNTIME_ENABLE => a.with(|args| debug::runtime(p, args)),
+        nr::DBG_TRAP => {
+            *a.returned = debug::trap(p, &mut a)?;
+            Ok(())
+        }
 
         nr::ACQUIRE_VM => a.with(|args| memory::acquire_vm(p, args)),
         nr::SET_MEMORY_POLICY => a.with(|args| memory::set_policy(p, args)),

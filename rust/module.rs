@@ -223,27 +223,15 @@ impl Upcalls for Module {
         done
     }
 
+    fn is_debugged_fault(&self, gpu: &Gpu, fault: &VmFault) -> bool {
+        let process = self.processes.by_pasid(fault.pasid);
+        process.is_some_and(|process| process.is_debugged_fault(gpu, fault))
+    }
+
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault) {
-        let (pasid, va) = (fault.pasid.get().into(), fault.va.get());
-        trace::page_faulted(pasid, va, fault.not_present, fault.write, fault.execute);
-        let Some(process) = self.processes.by_pasid(fault.pasid) else {
-            return;
-        };
-        if let Ok(device) = process.device(gpu.id()) {
-            device.note_fault(fault);
+        if let Some(process) = self.processes.by_pasid(fault.pasid) {
+            process.fault(gpu, fault);
         }
-        process.shared().clients.vm_fault(gpu, &process.who);
-        process.events.memory_exception(abi::MemoryExceptionData {
-            failure: abi::MemoryExceptionFailure {
-                not_present: fault.not_present.into(),
-                read_only: fault.write.into(),
-                no_execute: fault.execute.into(),
-                imprecise: 0,
-            },
-            va: fault.va.get(),
-            gpu_id: gpu.id().get().into(),
-            error_type: 0,
-        });
     }
 
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool {

@@ -11,7 +11,8 @@
 //! `teardown`.
 //!
 //! Lock order: opening -> mmap lock -> tables; process state -> (vm -> scheduler -> ring), events,
-//! doorbells, mmap objects, the folder in sysfs. Nothing copies from or to user memory under a process' state, and
+//! doorbells, mmap objects, the folder in sysfs,
+//! the debugger. Nothing copies from or to user memory under a process' state, and
 //! mapping and faulting, which come with the mmap lock held, don't take it.
 
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
     event::Events,
     glue::{
         mmu_notifier::Watch,
+        task,
         user as caller, //
     },
     gpu::Gpu,
@@ -32,7 +34,8 @@ use crate::{
     types::{
         GpuId,
         VmFault, //
-    }, //
+    },
+    uapi::debug::RuntimeInfo, //
 };
 use kernel::{
     current,
@@ -50,7 +53,9 @@ use kernel::{
     workqueue::Work, //
 };
 
+mod bell;
 mod buffer;
+pub(crate) mod debugger;
 mod device;
 mod exception;
 mod folder;
@@ -58,12 +63,14 @@ mod queue;
 mod registry;
 pub(crate) mod user;
 
+pub(crate) use bell::Bell;
 pub(crate) use buffer::{
     Handle,
     Mem,
     Memory,
     Pin, //
 };
+use debugger::Debugging;
 pub(crate) use device::{
     Bound,
     DeviceState, //
@@ -144,7 +151,10 @@ pub(crate) struct State {
     pub(crate) queues: IdTable<UserQueue>,
     /// Destroyed, but the hardware never acknowledged it: kept until the end.
     pub(crate) hung: KVec<UserQueue>,
-    pub(crate) runtime_enabled: bool,
+    /// What the program has declared about its runtime.
+    pub(crate) runtime: RuntimeInfo,
+    /// A signal ended its wait for the debugger, and it is to ask again.
+    pub(crate) runtime_retries: bool,
 }
 
 /// A process.
@@ -164,6 +174,8 @@ pub(crate) struct Process {
     #[pin]
     pub(crate) user: UserMemory,
     #[pin]
+    pub(crate) debugging: Debugging,
+    #[pin]
     user_stop: Work<Process, { user::STOP }>,
     #[pin]
     user_restore: Work<Process, { user::RESTORE }>,
@@ -177,9 +189,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// A process of the current address space with these GPUs. Nobody knows it yet.
-    fn new(processes: &Arc<Processes>, mm: &Mm, gpus: KVec<Arc<Gpu>>) -> Result<Arc<Self>> {
-        let lead: ARef<Task> = ARef::from(current!().group_leader());
+    /// A process of a task's address space with these GPUs. Nobody knows it yet.
+    fn new(
+        processes: &Arc<Processes>,
+        task: &Task,
+        mm: &Mm,
+        gpus: KVec<Arc<Gpu>>,
+    ) -> Result<Arc<Self>> {
+        let lead = task::leader(task);
         let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         for gpu in gpus {
@@ -198,9 +215,9 @@ impl Process {
         }
         let mm_ref: ARef<Mm> = mm.into();
         let who = Who {
-            tgid: caller::this_tgid(),
-            pid: caller::this_pid(),
-            name: caller::this_name(),
+            tgid: task::tgid(task),
+            pid: task::own_tgid(task),
+            name: task::name(task),
         };
         let counts = &processes.shared().counts;
         Arc::pin_init(
@@ -215,10 +232,12 @@ impl Process {
                     devices: states,
                     queues: IdTable::new(0),
                     hung: KVec::new(),
-                    runtime_enabled: false,
+                    runtime: RuntimeInfo::default(),
+                    runtime_retries: false,
                 }, "rkfd process"),
                 events <- Events::new(counts.clone()),
                 user <- UserMemory::new(),
+                debugging <- Debugging::new(),
                 user_stop <- new_work!("rkfd user stop"),
                 user_restore <- new_work!("rkfd user restore"),
                 folder <- new_mutex!(None, "rkfd process folder"),

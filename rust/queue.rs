@@ -37,7 +37,8 @@ use crate::{
         GpuId,
         QueueId,
         RingParams, //
-    }, //
+    },
+    uapi::debug, //
 };
 use kernel::{
     prelude::*,
@@ -120,11 +121,13 @@ pub(crate) fn create(
             metadata_size: params.metadata_size,
             ring: params.ring,
             doorbell: number,
-            save_area: params.save.at,
+            save: params.save,
             gws: false,
             folder: None,
             facts: facts(device, params)?,
             errors: 0,
+            raised: debug::exception_mask(debug::EC_QUEUE_NEW),
+            leaving: false,
             buffers,
             _count: process.shared().counts.count(Thing::Queue),
         };
@@ -132,6 +135,7 @@ pub(crate) fn create(
         if let Some(queue) = state.queues.get_mut(id.get()) {
             queue.folder = process.show_queue(id, &queue.facts);
         }
+        let _ = process.tell_of_queue(debug::exception_mask(debug::EC_QUEUE_NEW));
         Ok(CreatedQueue {
             id,
             doorbell: number.byte(),
@@ -207,15 +211,38 @@ fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result
 ///
 /// # Errors
 ///
-/// EINVAL when there is none; ETIME or EIO when the hardware didn't let go: the queue is gone for
+/// EINVAL when there is none; EBUSY while another thread destroys it; ERESTARTSYS when a signal ends the wait for
+/// the debugger that has suspended it; ETIME or EIO when the hardware didn't let go: the queue is gone for
 /// the program all the same.
 pub(crate) fn destroy(process: &Process, id: QueueId) -> Result {
+    let suspended = process.with(|state| {
+        let queue = state.queues.get_mut(id.get()).ok_or(EINVAL)?;
+        if queue.leaving {
+            return Err(EBUSY);
+        }
+        queue.leaving = queue.hw.is_suspended() && process.debugging.is_on();
+        Ok(queue.leaving.then(|| queue.hw.clone()))
+    })?;
+    if let Some(hw) = suspended {
+        let resumed = process.debugging.wait(|_| !hw.is_suspended());
+        if let Err(error) = resumed {
+            process.with(|state| {
+                let queue = state.queues.get_mut(id.get()).ok_or(EINVAL)?;
+                queue.leaving = false;
+                Ok(())
+            })?;
+            return Err(error);
+        }
+    }
     process.with(|state| {
         let queue = state.queues.remove(id.get()).ok_or(EINVAL)?;
         let device = process.devices().get(queue.device).ok_or(EINVAL)?;
         let device_state = state.devices.get_mut(queue.device).ok_or(EINVAL)?;
+        let index = queue.device;
         let result = stop(queue, &device.gpu, device_state, &mut state.hung);
         device_state.drop_sched_if_idle(&device.gpu);
+        let deleted = debug::exception_mask(debug::EC_DEVICE_QUEUE_DELETE);
+        process.raise_of_device(index, deleted, None);
         result
     })
 }

@@ -12,7 +12,7 @@
 //! | `module` | the owner of all that is not a GPU's |
 //! | `chardev`, `ioctl`, `render` | what programs open and call |
 //! | `topology`, `debugfs` | what is shown in sysfs and debugfs |
-//! | `queue`, `memory`, `teardown` | what is done with queues and memory, and the end of a process |
+//! | `queue`, `memory`, `debug`, `teardown` | what is done with queues and memory, by programs and debuggers; the end of a process |
 //! | `process` | what programs own: queues, buffer objects, address spaces, events |
 //! | `event`, `context`, `mmap`, `limit`, `smi` | waiting; contexts of files; the CPU's mappings; limits of memory; management events |
 //! | `gpu` | a GPU: the owner of its parts, bring-up and teardown, what it reports |
@@ -83,6 +83,7 @@ mod vram;
 mod chardev;
 mod context;
 mod counts;
+mod debug;
 mod debugfs;
 mod event;
 mod ids;

@@ -11,6 +11,7 @@
 //! space and reaches it by its trait [`MmWatcher`].
 
 use crate::{
+    debug,
     glue::mmu_notifier::MmWatcher,
     gpu::Gpu,
     memory,
@@ -43,6 +44,10 @@ fn end(process: &Process) {
     if !first {
         return;
     }
+    // Whoever waited for its debugger finds it gone.
+    let session = process.debugging.end();
+    drop(session);
+    debug::ended(process);
     process.hide();
     for (index, device) in process.devices().iter().enumerate() {
         // One at a time: none is dropped with the process' state.

@@ -43,6 +43,13 @@ mod links;
 mod node;
 mod permitted;
 
+pub(crate) use node::{
+    array_count,
+    capability,
+    CAPABILITY2,
+    DEBUG_PROP, //
+};
+
 /// A GPU, and the minor of its render node.
 pub(crate) struct Member {
     pub(crate) gpu: Arc<Gpu>,

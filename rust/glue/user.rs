@@ -85,19 +85,6 @@ pub(crate) fn this_tgid() -> i32 {
     unsafe { (*Task::current_raw()).tgid }
 }
 
-/// The caller's number, as it sees it itself.
-pub(crate) fn this_pid() -> i32 {
-    let task = kernel::current!();
-    task.tgid_nr_ns(task.active_pid_ns())
-}
-
-/// The caller's name, ended by a zero byte.
-pub(crate) fn this_name() -> [u8; 16] {
-    // SAFETY: A task may read its own name; another thread may change it meanwhile, to what may be
-    // a mixture, but always ends with a zero.
-    unsafe { (&raw const (*Task::current_raw()).comm).read_volatile() }
-}
-
 /// Whether the caller traces a task (`ptrace_parent(task) == current`).
 pub(crate) fn traces(task: &Task) -> bool {
     let _rcu = kernel::sync::rcu::read_lock();

@@ -165,6 +165,7 @@ impl WorkItem for Case {
 fn act(gpu: &Gpu, user: &dyn Upcalls, trouble: Trouble) {
     match trouble {
         Trouble::Signal { pasid, id, bits } => user.signal(gpu, pasid, id, bits),
+        Trouble::Evict(fault) if user.is_debugged_fault(gpu, &fault) => {}
         // `kfd_process_vm_fault`: the process' queues are taken off, then it hears of it.
         Trouble::Evict(fault) => {
             if let Err(error) = gpu.scheduler().evict_pasid(fault.pasid) {

@@ -39,10 +39,14 @@ pub(crate) trait Upcalls: Send + Sync {
     /// and nothing was done.
     fn try_signal(&self, gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) -> bool;
 
+    /// The GPU faulted, before anything is done about it. Whether a debugger has the process, and wants to decide
+    /// what is done. Waits for nobody.
+    fn is_debugged_fault(&self, gpu: &Gpu, fault: &VmFault) -> bool;
+
     /// The GPU faulted. The queues of the process are already taken off the GPU.
     fn vm_fault(&self, gpu: &Gpu, fault: &VmFault);
 
-    /// Reports an error of a queue to its process' runtime. Returns whether there is one.
+    /// Reports an error of a queue to its process' debugger or runtime. Returns whether there is one that wants it.
     fn queue_error(&self, gpu: &Gpu, error: &QueueError) -> bool;
 
     /// The GPU is about to be reset for the `number`th time, or `done`: it was, and works again.

@@ -5,13 +5,9 @@
 use super::gpu_id;
 use crate::{
     glue::user,
-    process::{
-        Process,
-        State, //
-    },
+    process::Process,
     uapi::{
         self,
-        debug,
         device as abi, //
     }, //
 };
@@ -124,42 +120,4 @@ fn zero_words(address: u64, count: u32) -> Result {
     UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
         .writer()
         .write_slice(bytes)
-}
-
-/// RUNTIME_ENABLE: the program's runtime wants errors reported to it, and a debugger may ask about it.
-/// Whether it keeps trap temporaries changes nothing: waves have them set up in any case
-/// (`kfd_dbg_has_ttmps_always_setup`).
-///
-/// # Errors
-///
-/// EBUSY when it is enabled, EEXIST when there are queues; the scheduler's errors.
-pub(super) fn runtime_enable(process: &Process, args: &mut debug::RuntimeEnableArgs) -> Result {
-    process.with(|state| {
-        if args.mode_mask & debug::RUNTIME_ENABLE_MODE_ENABLE_MASK == 0 {
-            state.runtime_enabled = false;
-            return set_runtime(process, state, false);
-        }
-        if state.runtime_enabled {
-            return Err(EBUSY);
-        }
-        if !state.queues.is_empty() {
-            return Err(EEXIST);
-        }
-        set_runtime(process, state, true)?;
-        state.runtime_enabled = true;
-        Ok(())
-    })
-}
-
-/// On every GPU; the last error counts.
-fn set_runtime(process: &Process, state: &mut State, on: bool) -> Result {
-    let mut result = Ok(());
-    for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
-        let mut config = state.config;
-        config.runtime = on;
-        if let Err(error) = state.configure(&device.gpu, config) {
-            result = Err(error);
-        }
-    }
-    result
 }

@@ -17,7 +17,12 @@ use kernel::prelude::*;
 const SIZE: usize = 8;
 
 fn version(bytes: &mut [u8], user_size: usize) -> Result {
-    Argument { bytes, user_size }.with(info::version)
+    Argument {
+        bytes,
+        user_size,
+        returned: &mut 0,
+    }
+    .with(info::version)
 }
 
 #[kunit_tests(rkfd_ioctl)]
@@ -54,6 +59,7 @@ mod tests {
         let mut argument = Argument {
             bytes: &mut bytes,
             user_size: SIZE,
+            returned: &mut 0,
         };
         let result = argument.with(|args: &mut abi::GetVersionArgs| {
             args.minor_version = 0x0403_0201;

@@ -35,8 +35,6 @@ pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -
         | nr::DBG_WAVE_CONTROL_DEPRECATED => Err(EPERM),
         // CONFIG_HSA_AMD_SVM=n, and with it goes the mode that only SVM needs.
         nr::SVM | nr::SET_XNACK_MODE => Err(EPERM),
-        // A scheduler that can't suspend queues ("Debugging does not support sched_policy").
-        nr::DBG_TRAP => Err(EINVAL),
         nr::CRIU_OP => a.with(|args| criu_op(process, args)),
         nr::SMI_EVENTS => a.with(|args: &mut smi::SmiEventsArgs| {
             let device = process.device(gpu_id(args.gpuid)?)?;

@@ -41,6 +41,9 @@ pub(crate) fn acquire(process: &Arc<Process>, gpu_id: GpuId, file: &Arc<VmFile>)
         let vm = claim.vm()?;
         let pasid = vm.enlist(&shared.pasids)?;
         let trap = TrapPages::new(&device.gpu, &vm)?;
+        if process.debugging.is_on() {
+            trap.set_debugged(true)?;
+        }
         process.processes().register_pasid(process, pasid)?;
         claim.keep();
         file.set_pasid(pasid);

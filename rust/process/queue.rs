@@ -14,8 +14,8 @@ use crate::{
     sched::HwQueue,
     types::{
         DoorbellIndex,
-        GpuVa,
-        RingParams, //
+        RingParams,
+        SaveArea, //
     }, //
 };
 use kernel::{
@@ -51,7 +51,7 @@ pub(crate) struct UserQueue {
     /// Number of its doorbell in the process' slice: how interrupts name it.
     pub(crate) doorbell: DoorbellIndex,
     /// Where its waves are saved, in the program's address space.
-    pub(crate) save_area: GpuVa,
+    pub(crate) save: SaveArea,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
     /// Its folder in sysfs, and what that shows.
@@ -59,6 +59,10 @@ pub(crate) struct UserQueue {
     pub(crate) facts: Arc<QueueFacts>,
     /// What went wrong in it, a bit for each exception.
     pub(crate) errors: u64,
+    /// Exceptions that a debugger hasn't dismissed.
+    pub(crate) raised: u64,
+    /// It is about to be destroyed, which waits for the debugger that has suspended it.
+    pub(crate) leaving: bool,
     pub(crate) buffers: Buffers,
     pub(crate) _count: Count,
 }

@@ -26,6 +26,7 @@ use crate::{
 };
 use kernel::{
     current,
+    mm::MmWithUser,
     new_mutex,
     prelude::*,
     rbtree::{
@@ -35,7 +36,8 @@ use kernel::{
     sync::{
         Arc,
         Mutex, //
-    }, //
+    },
+    task::Task, //
 };
 
 /// What all processes share.
@@ -94,6 +96,11 @@ impl Processes {
         self.tables.lock().by_mm.get(&mm).cloned()
     }
 
+    /// The process of an address space.
+    pub(crate) fn by_mm(&self, mm: &MmWithUser) -> Option<Arc<Process>> {
+        self.find(mm.as_raw() as usize)
+    }
+
     /// The process of the caller's address space.
     ///
     /// # Errors
@@ -103,7 +110,11 @@ impl Processes {
     /// A new process has the GPUs that its cgroup permits now (`kfd_init_apertures`).
     pub(crate) fn find_or_create(self: &Arc<Self>) -> Result<Arc<Process>> {
         let task = current!();
-        let mm = task.mm().ok_or(EINVAL)?;
+        self.of(task, task.mm().ok_or(EINVAL)?)
+    }
+
+    /// As [`find_or_create`](Self::find_or_create), of another task and its address space.
+    pub(crate) fn of(self: &Arc<Self>, task: &Task, mm: &MmWithUser) -> Result<Arc<Process>> {
         let key = mm.as_raw() as usize;
         let places = self.opening.lock();
         let mut gpus = self.shared.gpus.all()?;
@@ -114,7 +125,7 @@ impl Processes {
             return Ok(process);
         }
         gpus.retain(|gpu| gpu.is_permitted());
-        let process = Process::new(self, mm, gpus)?;
+        let process = Process::new(self, task, mm, gpus)?;
         let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL_ACCOUNT)?;
         let replaced = self.tables.lock().by_mm.insert(node);
         drop(replaced);

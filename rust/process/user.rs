@@ -11,7 +11,11 @@
 //!
 //! Lock order: mmap lock, page locks -> (status, rounds, works); process state -> status.
 
-use super::Process;
+use super::{
+    bell::Bell,
+    exception::Passing,
+    Process, //
+};
 use crate::{
     bo::{
         user::Mapped,
@@ -51,16 +55,37 @@ use kernel::{
 pub(crate) struct Works {
     #[pin]
     queue: Mutex<Option<WorkQueue>>,
+    /// Those that write to debuggers' files, for which munmap is not to wait.
+    #[pin]
+    bells: Mutex<Option<WorkQueue>>,
 }
 
 impl Works {
     /// Makes the work queue.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let queue = WorkQueue::new_concurrent(c"rkfd-user")?;
+        let bells = WorkQueue::new_concurrent(c"rkfd-bell")?;
         Arc::pin_init(
-            pin_init!(Self { queue <- new_mutex!(Some(queue), "rkfd works") }),
+            pin_init!(Self {
+                queue <- new_mutex!(Some(queue), "rkfd works"),
+                bells <- new_mutex!(Some(bells), "rkfd bells"),
+            }),
             GFP_KERNEL,
         )
+    }
+
+    /// Queues a write to a debugger's file, unless one is queued.
+    pub(super) fn ring(&self, bell: Arc<Bell>) {
+        if let Some(bells) = &*self.bells.lock() {
+            let _ = bells.queue().enqueue(bell);
+        }
+    }
+
+    /// Queues the passing on of a debugger's exceptions.
+    pub(super) fn pass(&self, passing: Arc<Passing>) {
+        if let Some(bells) = &*self.bells.lock() {
+            let _ = bells.queue().enqueue(passing);
+        }
     }
 
     /// Queues an item; returns whether it will run. One that is queued already hasn't begun.
@@ -86,6 +111,8 @@ impl Works {
         // Not under the mutex, which an item may take.
         let queue = self.queue.lock().take();
         drop(queue);
+        let bells = self.bells.lock().take();
+        drop(bells);
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
     Member, //
 };
 use crate::{
+    chip::ChipInfo,
     glue::{
         kobject::{
             Dir,
@@ -87,6 +88,31 @@ impl Show for Properties {
     }
 }
 
+/// `capability2` and `debug_prop` of a GPU: no wave's address can be watched, and nothing is said about what waves
+/// know of their dispatch.
+pub(crate) const CAPABILITY2: u32 = 0;
+pub(crate) const DEBUG_PROP: u32 = 0;
+
+/// `capability` of a GPU. Debuggers attach, and suspend queues; how waves are launched is not at their choice.
+/// Firmware of these chips leaves exceptions to the trap handler, by which a runtime decides whether to install its own
+/// (`kfd_topology_set_dbg_firmware_support`).
+pub(crate) fn capability(chip: &ChipInfo) -> u32 {
+    let doorbells = abi::CAP_DOORBELL_TYPE_2_0 << abi::CAP_DOORBELL_TYPE_SHIFT;
+    let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
+    doorbells
+        | revision
+        | abi::CAP_TRAP_DEBUG_SUPPORT
+        | abi::CAP_QUEUE_RESET
+        | abi::CAP_DEBUG_FIRMWARE
+        | chip.family.capabilities
+}
+
+/// `array_count` of a GPU: the shader arrays of all its engines.
+pub(crate) fn array_count(chip: &ChipInfo) -> u32 {
+    chip.shader_engines
+        .saturating_mul(chip.shader_arrays_per_engine)
+}
+
 /// The properties that both kinds of node have, in upstream's order. What a kind lacks is 0.
 #[derive(Default)]
 struct Common {
@@ -142,9 +168,7 @@ impl Common {
             max_waves_per_simd: chip.waves_per_simd,
             lds_size_in_kb: chip.lds_kib,
             wave_front_size: chip.wave_size,
-            array_count: chip
-                .shader_engines
-                .saturating_mul(chip.shader_arrays_per_engine),
+            array_count: array_count(chip),
             simd_arrays_per_engine: chip.shader_arrays_per_engine,
             cu_per_simd_array: chip.cu_per_array,
             simd_per_cu: chip.family.simd_per_cu,
@@ -226,15 +250,6 @@ impl Properties {
 
     fn gpu_only(gpu: &Gpu, out: &mut Text<'_>) {
         let chip = gpu.chip();
-        let doorbells = abi::CAP_DOORBELL_TYPE_2_0 << abi::CAP_DOORBELL_TYPE_SHIFT;
-        let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
-        // Firmware of these chips leaves exceptions to the trap handler, by which a runtime decides whether to
-        // install its own (`kfd_topology_set_dbg_firmware_support`). That a debugger can attach isn't said.
-        let capability = doorbells
-            | revision
-            | abi::CAP_QUEUE_RESET
-            | abi::CAP_DEBUG_FIRMWARE
-            | chip.family.capabilities;
         for (name, value) in [
             // Without power management the clock is reported as 100 MHz
             // (`amdgpu_amdkfd_get_max_engine_clock_in_mhz`).
@@ -244,9 +259,9 @@ impl Properties {
             ),
             ("local_mem_size", 0),
             ("fw_version", chip.mec_fw_version.into()),
-            ("capability", capability.into()),
-            ("capability2", 0),
-            ("debug_prop", 0),
+            ("capability", capability(chip).into()),
+            ("capability2", CAPABILITY2.into()),
+            ("debug_prop", DEBUG_PROP.into()),
             ("sdma_fw_version", chip.sdma_fw_version.into()),
             ("unique_id", 0),
             ("num_xcc", chip.num_xcc.into()),

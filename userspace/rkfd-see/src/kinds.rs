@@ -67,7 +67,7 @@ const KINDS: &[Kind] = &[
         "The driver looks the event up by the process' PASID and the id in the entry, and wakes who waits for it."),
     kind("driver.evict", "handler", ("rust/sched/state.rs", "trace::evictions_changed("), ("amdkfd/kfd_process.c", "int kfd_process_evict_queues("),
         "All queues of a process are taken off the hardware, or may come back."),
-    kind("driver.fault", "handler", ("rust/module.rs", "trace::page_faulted("), ("amdkfd/kfd_events.c", "void kfd_signal_vm_fault_event("),
+    kind("driver.fault", "handler", ("rust/process/exception.rs", "trace::page_faulted("), ("amdkfd/kfd_events.c", "void kfd_signal_vm_fault_event("),
         "The driver learns which address of which process has faulted, and tells the process by a memory exception event."),
     kind("device.pm4", "sched", ("emulator/src/engines/cpsch/kiq.rs", "\"pm4\","), ("amdkfd/kfd_pm4_opcodes.h", "IT_RUN_LIST"),
         "Firmware of the packet processor (CPSCH) reads a packet out of KIQ, HIQ or the run list, and does what it says."),
