@@ -2,9 +2,12 @@
 //! RUNTIME_ENABLE, DBG_TRAP, and the debug requests that Linux has dropped.
 
 use super::*;
+use crate::fixture::must;
 use crate::row::{row, Answer, Row};
+use rkfd_uapi::abi::Abi;
 use rkfd_uapi::debug::{self as abi, DbgTrapArgs, RuntimeEnableArgs};
 use rkfd_uapi::ioctl::{self as requests, ioc, READ_WRITE, TYPE};
+use std::os::fd::IntoRawFd;
 
 fn runtime(c: &mut Ctx, mode_mask: u32) -> Answer {
     Ok(c.call(
@@ -27,6 +30,147 @@ fn trap(c: &mut Ctx, pid: u32, op: u32) -> Answer {
     ))
 }
 
+/// DBG_TRAP with an operation's own arguments, as the call that a row tests; returns the errno.
+fn operate<T: Abi>(c: &mut Ctx, pid: u32, op: u32, its: &mut T) -> i32 {
+    let mut args = DbgTrapArgs {
+        pid,
+        op,
+        ..Default::default()
+    };
+    put(&mut args, its);
+    let errno = c.call_writing(&requests::DBG_TRAP, &mut args);
+    take(&args, its);
+    errno
+}
+
+/// The same about this process, which must work.
+fn must_operate<T: Abi>(c: &Ctx, op: u32, its: &mut T) -> Result<(), String> {
+    let mut args = DbgTrapArgs {
+        pid: sys::pid(),
+        op,
+        ..Default::default()
+    };
+    put(&mut args, its);
+    must("DBG_TRAP", c.raw(&requests::DBG_TRAP, &mut args))?;
+    take(&args, its);
+    Ok(())
+}
+
+/// An operation's arguments are at most three words of 64 bits, of integers without padding.
+fn put<T: Abi>(args: &mut DbgTrapArgs, its: &T) {
+    let bytes = sys::bytes(its);
+    sys::words_as_bytes(&mut args.data)[..bytes.len()].copy_from_slice(&bytes);
+}
+
+fn take<T: Abi>(args: &DbgTrapArgs, its: &mut T) {
+    let mut data = args.data;
+    let bytes = &sys::words_as_bytes(&mut data)[..size_of::<T>()];
+    // SAFETY: As many bytes as `T` has, each of whose values is one of its integers'.
+    *its = unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
+}
+
+/// Arguments of an ENABLE with a file that hears of everything.
+fn enabling() -> Result<abi::DbgTrapEnableArgs, String> {
+    let (read, write) = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
+    // It stays open, so that writing doesn't fail.
+    std::mem::forget(read);
+    Ok(abi::DbgTrapEnableArgs {
+        exception_mask: u64::MAX,
+        dbg_fd: write.into_raw_fd() as u32,
+        ..Default::default()
+    })
+}
+
+/// The process debugs itself from now on.
+fn attach(c: &Ctx) -> Result<(), String> {
+    must_operate(c, abi::OP_ENABLE, &mut enabling()?)
+}
+
+/// It has a runtime before it does, and all queues are known.
+fn attach_to_runtime(c: &mut Ctx) -> Result<(), String> {
+    runtime(c, 1)?;
+    attach(c)
+}
+
+/// What it has of queues, whose exceptions are dismissed.
+fn snapshot(c: &Ctx) -> Result<(abi::DbgTrapQueueSnapshotArgs, abi::QueueSnapshotEntry), String> {
+    let mut entry = abi::QueueSnapshotEntry::default();
+    let mut its = abi::DbgTrapQueueSnapshotArgs {
+        exception_mask: u64::MAX,
+        snapshot_buf_ptr: sys::address(&mut entry),
+        num_queues: 1,
+        entry_size: size_of::<abi::QueueSnapshotEntry>() as u32,
+    };
+    must_operate(c, abi::OP_GET_QUEUE_SNAPSHOT, &mut its)?;
+    Ok((its, entry))
+}
+
+/// A new queue of a debugged process with a runtime, dismissed or not; suspends it, and returns its entry of
+/// the list, without its number.
+fn suspended(c: &mut Ctx, dismissed: bool) -> Result<u32, String> {
+    attach_to_runtime(c)?;
+    let queue = c.new_queue(|_| {})?.queue_id;
+    if dismissed {
+        snapshot(c)?;
+    }
+    let mut list = [queue];
+    let mut its = abi::DbgTrapSuspendQueuesArgs {
+        queue_array_ptr: sys::address(&mut list),
+        num_queues: 1,
+        ..Default::default()
+    };
+    must_operate(c, abi::OP_SUSPEND_QUEUES, &mut its)?;
+    c.queue = queue;
+    Ok(list[0] ^ queue)
+}
+
+fn suspend(c: &mut Ctx, address: u64, num_queues: u32) -> Answer {
+    attach_to_runtime(c)?;
+    let mut its = abi::DbgTrapSuspendQueuesArgs {
+        queue_array_ptr: address,
+        num_queues,
+        ..Default::default()
+    };
+    Ok(Got::Errno(operate(
+        c,
+        sys::pid(),
+        abi::OP_SUSPEND_QUEUES,
+        &mut its,
+    )))
+}
+
+fn query(c: &mut Ctx) -> (i32, abi::DbgTrapQueryDebugEventArgs) {
+    let mut its = abi::DbgTrapQueryDebugEventArgs::default();
+    (
+        operate(c, sys::pid(), abi::OP_QUERY_DEBUG_EVENT, &mut its),
+        its,
+    )
+}
+
+/// Asks what is known about an exception.
+fn exception(c: &mut Ctx, code: u32, source_id: u32) -> Answer {
+    let mut info = [0u64; 8];
+    let mut its = abi::DbgTrapQueryExceptionInfoArgs {
+        info_ptr: sys::address(&mut info),
+        info_size: 64,
+        source_id,
+        exception_code: code,
+        clear_exception: 0,
+    };
+    Ok(Got::Errno(operate(
+        c,
+        sys::pid(),
+        abi::OP_QUERY_EXCEPTION_INFO,
+        &mut its,
+    )))
+}
+
+/// An operation of a debugged process with a runtime.
+fn control<T: Abi>(c: &mut Ctx, op: u32, its: T) -> Answer {
+    attach_to_runtime(c)?;
+    Ok(Got::Errno(operate(c, sys::pid(), op, &mut { its })))
+}
+
 fn deprecated(c: &mut Ctx, number: u8, size: usize) -> Answer {
     let mut buffer = [0u8; 64];
     let cmd = ioc(READ_WRITE, TYPE, number, size);
@@ -39,7 +183,6 @@ fn deprecated(c: &mut Ctx, number: u8, size: usize) -> Answer {
 pub(super) fn rows() -> Vec<Row> {
     const R: &str = "RUNTIME_ENABLE";
     const T: &str = "DBG_TRAP";
-    const NO_HWS: &str = "kfd_chardev.c:3124";
     vec![
         row("DBG_REGISTER", "deprecated", EPERM, "kfd_chardev.c:720", |c| deprecated(c, 0x0d, 8)),
         row("DBG_UNREGISTER", "deprecated", EPERM, "kfd_chardev.c:726", |c| deprecated(c, 0x0e, 8)),
@@ -66,8 +209,73 @@ pub(super) fn rows() -> Vec<Row> {
         row(R, "a queue, trap temporaries being kept", OK, "kfd_packet_manager_v9.c: pm_map_process_aldebaran", |c| { runtime(c, 3)?; c.create(|_| {}) }).buffers(),
         row(R, "disable with a queue, trap temporaries being kept", OK, "kfd_chardev.c: runtime_disable", |c| { runtime(c, 3)?; c.new_queue(|_| {})?; runtime(c, 0) }).buffers(),
         row(R, "another process has its own", OK, "kfd_chardev.c:2963", |c| { runtime(c, 1)?; Ok(Got::Errno(other_process(c, |o| match runtime(o, 1) { Ok(Got::Errno(e)) => e, _ => 253 }))) }),
-        row(T, "enable of an unknown process", Want::Unsupported(libc::EINVAL, libc::ESRCH), NO_HWS, |c| trap(c, 0x3fff_ffff, abi::OP_ENABLE)),
-        row(T, "enable of this process, no such descriptor", Want::Unsupported(libc::EINVAL, libc::EBADF), NO_HWS, |c| trap(c, sys::pid(), abi::OP_ENABLE)),
+        row(T, "enable of an unknown process", ESRCH, "kfd_chardev.c:3132", |c| trap(c, 0x3fff_ffff, abi::OP_ENABLE)),
+        row(T, "enable of a process without /dev/kfd", ESRCH, "kfd_chardev.c:3163", |c| trap(c, 1, abi::OP_ENABLE)),
+        row(T, "enable of a process that isn't traced", EPERM, "kfd_chardev.c:3183", |c| { let pid = sys::pid(); Ok(Got::Errno(other_process(c, |o| operate(o, pid, abi::OP_ENABLE, &mut abi::DbgTrapEnableArgs::default())))) }),
+        row(T, "enable of this process, no such descriptor", EBADF, "kfd_debug.c:815", |c| { let mut its = abi::DbgTrapEnableArgs { dbg_fd: 0x7fff, ..Default::default() }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "enable of this process", OK, "kfd_debug.c: kfd_dbg_trap_enable", |c| { let mut its = enabling()?; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "enable twice", Want::Errno(libc::EALREADY), "kfd_debug.c:796", |c| { attach(c)?; let mut its = enabling()?; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "enable, nowhere to put what the runtime is", EFAULT, "kfd_debug.c:841", |c| { let mut its = abi::DbgTrapEnableArgs { rinfo_ptr: 8, rinfo_size: 16, ..enabling()? }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "disable after that", EINVAL, "kfd_debug.c:840", |c| { let mut its = abi::DbgTrapEnableArgs { rinfo_ptr: 8, rinfo_size: 16, ..enabling()? }; operate(c, sys::pid(), abi::OP_ENABLE, &mut its); trap(c, sys::pid(), abi::OP_DISABLE) }),
+        row(T, "enable: size of what the runtime is", Want::Value(16), "kfd_debug.c: kfd_dbg_trap_enable", |c| { let mut its = enabling()?; must_operate(c, abi::OP_ENABLE, &mut its)?; Ok(Got::Value(its.rinfo_size.into())) }),
+        row(T, "enable: address that the runtime has declared", Want::Value(0x5a5a), "kfd_debug.c: kfd_dbg_trap_enable", |c| {
+            let mut declared = RuntimeEnableArgs { r_debug: 0x5a5a, mode_mask: 1, ..Default::default() };
+            must("RUNTIME_ENABLE", c.raw(&requests::RUNTIME_ENABLE, &mut declared))?;
+            let mut info = abi::RuntimeInfo::default();
+            must_operate(c, abi::OP_ENABLE, &mut abi::DbgTrapEnableArgs { rinfo_ptr: sys::address(&mut info), rinfo_size: 16, ..enabling()? })?;
+            Ok(Got::Value(info.r_debug))
+        }),
+        row(T, "disable", OK, "kfd_debug.c: kfd_dbg_trap_disable", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_DISABLE) }),
+        row(T, "disable twice", EINVAL, "kfd_chardev.c:3194", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_DISABLE)?; trap(c, sys::pid(), abi::OP_DISABLE) }),
+        row(T, "enable, disable, enable", OK, "kfd_debug.c: kfd_dbg_trap_disable", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_DISABLE)?; let mut its = enabling()?; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "unknown operation, debugged", EINVAL, "kfd_chardev.c:3319", |c| { attach(c)?; trap(c, sys::pid(), 99) }),
+        row(T, "query, nothing raised", Want::Errno(libc::EAGAIN), "kfd_debug.c:93", |c| { attach(c)?; Ok(Got::Errno(query(c).0)) }),
+        row(T, "query: a queue that is new", Want::Value(1 << 30), "kfd_process_queue_manager.c:256", |c| { attach(c)?; c.new_queue(|_| {})?; Ok(Got::Value(query(c).1.exception_mask)) }).buffers(),
+        row(T, "query: whose GPU", Want::Computed, "kfd_debug.c: kfd_dbg_ev_query_debug_event", |c| { attach(c)?; c.new_queue(|_| {})?; Ok(Got::Pair(query(c).1.gpu_id.into(), c.gpu.into())) }).buffers(),
+        row(T, "query: a queue that is gone", Want::Value(1 << 31), "kfd_device_queue_manager.c:2905", |c| { attach(c)?; let queue = c.new_queue(|_| {})?.queue_id; must("DESTROY_QUEUE", c.destroy_queue(queue))?; Ok(Got::Value(query(c).1.exception_mask)) }).buffers(),
+        row(T, "query, no exception chosen", Want::Errno(libc::EAGAIN), "kfd_debug.c:93", |c| { attach(c)?; must_operate(c, abi::OP_SET_EXCEPTIONS_ENABLED, &mut abi::DbgTrapSetExceptionsEnabledArgs::default())?; Ok(Got::Errno(query(c).0)) }).queue(),
+        row(T, "exception: nowhere to put what is known", EINVAL, "kfd_debug.c:966", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_QUERY_EXCEPTION_INFO) }),
+        row(T, "exception: unknown code", EINVAL, "kfd_debug.c:1058", |c| { attach(c)?; exception(c, 77, 0) }),
+        row(T, "exception: unknown queue", EINVAL, "kfd_debug.c:990", |c| { attach(c)?; exception(c, abi::EC_QUEUE_NEW, 7) }),
+        row(T, "exception: unknown GPU", EINVAL, "kfd_debug.c:1013", |c| { attach(c)?; exception(c, abi::EC_DEVICE_MEMORY_VIOLATION, 7) }),
+        row(T, "exception: not raised of the queue", Want::Errno(libc::ENODATA), "kfd_debug.c:995", |c| { attach(c)?; let queue = c.queue; exception(c, abi::EC_QUEUE_WAVE_ABORT, queue) }).queue(),
+        row(T, "exception: not raised of the GPU", Want::Errno(libc::ENODATA), "kfd_debug.c:1018", |c| { attach(c)?; let gpu = c.gpu; exception(c, abi::EC_DEVICE_MEMORY_VIOLATION, gpu) }),
+        row(T, "exception: not raised of the process", Want::Errno(libc::ENODATA), "kfd_debug.c:1040", |c| { attach(c)?; exception(c, abi::EC_PROCESS_RUNTIME, 0) }),
+        row(T, "exception: the queue is new", OK, "kfd_debug.c: kfd_dbg_trap_query_exception_info", |c| { attach(c)?; let queue = c.queue; exception(c, abi::EC_QUEUE_NEW, queue) }).queue(),
+        row(T, "page fault for the program, unknown GPU", ENODEV, "kfd_debug.c:274", |c| { attach(c)?; let mut its = abi::DbgTrapSendRuntimeEventArgs { exception_mask: 1 << 32, gpu_id: 7, queue_id: 0 }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_SEND_RUNTIME_EVENT, &mut its))) }),
+        row(T, "suspend queues, no runtime", EPERM, "kfd_chardev.c:3206", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES) }),
+        row(T, "flags, no runtime", EPERM, "kfd_chardev.c:3206", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_SET_FLAGS) }),
+        row(T, "suspend queues: none", OK, "kfd_device_queue_manager.c:3609", |c| suspend(c, 0, 0)),
+        row(T, "suspend queues: one, no list", EINVAL, "kfd_device_queue_manager.c:3609", |c| suspend(c, 0, 1)),
+        row(T, "suspend queues: more than there can be", EINVAL, "kfd_device_queue_manager.c:3612", |c| suspend(c, 8, 1025)),
+        row(T, "suspend queues: list at a bad address", EFAULT, "kfd_device_queue_manager.c: get_queue_ids", |c| suspend(c, 8, 1)),
+        row(T, "suspend a queue: marks", Want::Value(0), "kfd_device_queue_manager.c: suspend_queues", |c| Ok(Got::Value(suspended(c, true)?.into()))).buffers(),
+        row(T, "suspend a queue that is new: marks", Want::Value(1 << abi::QUEUE_INVALID_BIT), "kfd_device_queue_manager.c:1224", |c| Ok(Got::Value(suspended(c, false)?.into()))).buffers(),
+        row(T, "resume all, and destroy the queue", OK, "kfd_device_queue_manager.c: resume_queues", |c| { suspended(c, true)?; must_operate(c, abi::OP_RESUME_QUEUES, &mut abi::DbgTrapResumeQueuesArgs::default())?; Ok(Got::Errno(c.destroy_queue(c.queue))) }).buffers(),
+        row(T, "disable, and destroy a queue that was suspended", OK, "kfd_debug.c: kfd_dbg_trap_deactivate", |c| { suspended(c, true)?; trap(c, sys::pid(), abi::OP_DISABLE)?; Ok(Got::Errno(c.destroy_queue(c.queue))) }).buffers(),
+        row(T, "queues: entries of no bytes", EINVAL, "kfd_process_queue_manager.c:735", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_GET_QUEUE_SNAPSHOT) }),
+        row(T, "queues: how many", Want::Value(1), "kfd_process_queue_manager.c: pqm_get_queue_snapshot", |c| { attach(c)?; Ok(Got::Value(snapshot(c)?.0.num_queues.into())) }).queue(),
+        row(T, "queues: the ring", Want::Computed, "kfd_device_queue_manager.c: set_queue_snapshot_entry", |c| { attach(c)?; Ok(Got::Pair(snapshot(c)?.1.ring_base_address, c.b().ring.va)) }).queue(),
+        row(T, "queues: the save area", Want::Computed, "kfd_device_queue_manager.c: set_queue_snapshot_entry", |c| { attach(c)?; Ok(Got::Pair(snapshot(c)?.1.ctx_save_restore_address, c.b().cwsr.va)) }).queue(),
+        row(T, "queues: nowhere to put them", EFAULT, "kfd_process_queue_manager.c:750", |c| { attach(c)?; let mut its = abi::DbgTrapQueueSnapshotArgs { snapshot_buf_ptr: 8, num_queues: 1, entry_size: 64, ..Default::default() }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_GET_QUEUE_SNAPSHOT, &mut its))) }).queue(),
+        row(T, "devices: nowhere to put them", EINVAL, "kfd_debug.c:1081", |c| { attach(c)?; trap(c, sys::pid(), abi::OP_GET_DEVICE_SNAPSHOT) }),
+        row(T, "devices: the GPU", Want::Computed, "kfd_debug.c: kfd_dbg_trap_device_snapshot", |c| {
+            attach(c)?;
+            let mut entry = abi::DbgDeviceInfoEntry::default();
+            let mut its = abi::DbgTrapDeviceSnapshotArgs { snapshot_buf_ptr: sys::address(&mut entry), num_devices: 1, entry_size: size_of::<abi::DbgDeviceInfoEntry>() as u32, ..Default::default() };
+            must_operate(c, abi::OP_GET_DEVICE_SNAPSHOT, &mut its)?;
+            Ok(Got::Pair(entry.gpu_id.into(), c.gpu.into()))
+        }),
+        row(T, "flags: none", OK, "kfd_debug.c: kfd_dbg_trap_set_flags", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs::default())),
+        row(T, "flags: one memory operation at a time", Want::Unsupported(libc::EACCES, 0), "kfd_debug.c:539", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs { flags: abi::FLAG_SINGLE_MEM_OP, pad: 0 })),
+        row(T, "launch override: unknown mode", EPERM, "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_validate_trap_override_request", |c| control(c, abi::OP_SET_WAVE_LAUNCH_OVERRIDE, abi::DbgTrapSetWaveLaunchOverrideArgs { override_mode: 7, ..Default::default() })),
+        row(T, "launch override: address watch", Want::Unsupported(libc::EACCES, 0), "kfd_debug.c:870", |c| control(c, abi::OP_SET_WAVE_LAUNCH_OVERRIDE, abi::DbgTrapSetWaveLaunchOverrideArgs { support_request_mask: 1 << 7, ..Default::default() })),
+        row(T, "launch mode: the ordinary one", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_mode", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs::default())),
+        row(T, "launch mode: unknown", EINVAL, "kfd_debug.c:926", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 9, pad: 0 })),
+        row(T, "launch mode: halted", Want::Unsupported(libc::EINVAL, 0), "kfd_debug.c: kfd_dbg_trap_set_wave_launch_mode", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 1, pad: 0 })),
+        row(T, "address watch: unknown GPU", ENODEV, "kfd_chardev.c:3219", |c| control(c, abi::OP_SET_NODE_ADDRESS_WATCH, abi::DbgTrapSetNodeAddressWatchArgs { gpu_id: 7, ..Default::default() })),
+        row(T, "address watch", Want::Unsupported(libc::ENOMEM, 0), "kfd_debug.c: kfd_dbg_get_dev_watch_id", |c| { let gpu_id = c.gpu; control(c, abi::OP_SET_NODE_ADDRESS_WATCH, abi::DbgTrapSetNodeAddressWatchArgs { gpu_id, ..Default::default() }) }),
+        row(T, "end of an address watch that there isn't", EINVAL, "kfd_debug.c:440", |c| { let gpu_id = c.gpu; control(c, abi::OP_CLEAR_NODE_ADDRESS_WATCH, abi::DbgTrapClearNodeAddressWatchArgs { gpu_id, id: 0 }) }),
         row(T, "disable of this process, which is not debugged", EINVAL, "kfd_chardev.c:3194", |c| trap(c, sys::pid(), abi::OP_DISABLE)),
         row(T, "suspend queues, which is not debugged", EINVAL, "kfd_chardev.c:3194", |c| trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES)),
         row(T, "snapshot of the devices, which is not debugged", EINVAL, "kfd_chardev.c:3194", |c| trap(c, sys::pid(), abi::OP_GET_DEVICE_SNAPSHOT)),

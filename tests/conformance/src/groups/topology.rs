@@ -137,7 +137,8 @@ pub(super) fn rows() -> Vec<Row> {
         row(G, "capability: revision of the chip", Want::Computed, "kfd_topology.c: kfd_topology_add_device", |_| Ok(Got::Pair((gpu("capability")? >> 22) & 0xf, 1))).open(),
         row(G, "capability: error correction of SRAM, which every MI300 has", Want::Computed, "kfd_topology.c: kfd_topology_add_device", |c| by_chip(c, (gpu("capability")? >> 26) & 1, 1, 0)).open(),
         row(G, "capability: firmware by which a runtime hears of exceptions", YES, "kfd_topology.c: kfd_topology_set_dbg_firmware_support", |_| Ok(holds(gpu("capability")? & u64::from(CAP_DEBUG_FIRMWARE) != 0))).open(),
-        row(G, "capability: no debugging and no SVM, which are refused", is(0), "kfd_topology.h: HSA_CAP_", |_| Ok(Got::Value(gpu("capability")? & u64::from(CAP_TRAP_DEBUG_SUPPORT | CAP_SVM_API)))).open(),
+        row(G, "capability: debuggers attach", YES, "kfd_topology.c: kfd_topology_set_capabilities", |_| Ok(holds(gpu("capability")? & u64::from(CAP_TRAP_DEBUG_SUPPORT) != 0))).open(),
+        row(G, "capability: no SVM, which is refused", is(0), "kfd_topology.h: HSA_CAP_", |_| Ok(Got::Value(gpu("capability")? & u64::from(CAP_SVM_API)))).open(),
         row(G, "memory: names", YES, "kfd_topology.c: mem_show", |_| names("1/mem_banks/0/properties", &[MEMORY])).open(),
         row(G, "memory: public, as BAR 0 shows all of it", is(1), "kfd_crat.c: kfd_create_vcrat_image_gpu", |_| value("1/mem_banks/0/properties", "heap_type")).open(),
         row(G, "memory: size fills BAR 0, a power of two", Want::Computed, "kfd_crat.c: kfd_create_vcrat_image_gpu", |c| {
