@@ -33,6 +33,7 @@ pub fn all() -> Vec<Scenario> {
         why(),
         top(),
         preempted(),
+        debugged(),
         wave_sync(),
         copies(),
         commands(),
@@ -488,6 +489,33 @@ fn preempted() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .on_all_shapes()
+}
+
+/// The program that is debugged is killed with a wave that trapped.
+fn debugged() -> Scenario {
+    Scenario::new(
+        "debugged",
+        "a program debugs another: its runtime, a queue suspended in a kernel, a trap, its death",
+    )
+    .bin("rkfd-programs", "debugged")
+    .kernel("spin", 3)
+    .kernel("illegal", 3)
+    .kernel("vadd", 3)
+    .programs_fault()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run(
+            "debugged",
+            180,
+            &[
+                "/bin/debugged",
+                "/kernels/spin-O3.co",
+                "/kernels/illegal-O3.co",
+                "/kernels/vadd-O3.co",
+            ],
+        ),
+        Step::Rmmod("rkfd".into()),
+    ])
 }
 
 /// Only gfx942 has the instructions.
