@@ -162,6 +162,9 @@ fn device(target: &Process, gpu_id: u32) -> Result<usize> {
 fn give<T: Abi>(address: u64, room: usize, value: &T) -> Result {
     let bytes = user::abi_bytes(core::slice::from_ref(value));
     let bytes = bytes.get(..room).unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Ok(());
+    }
     UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
         .writer()
         .write_slice(bytes)
