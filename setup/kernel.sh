@@ -10,42 +10,12 @@
 ROOT=$("$TOP/setup/devroot.sh")
 
 release=$(cat "$ROOT/etc/rkfd-kernel-release")
-case "$release" in *+*) ;; *) die "the kernel's release '$release' has no '+' part to build LOCALVERSION from" ;; esac
-series=$(echo "$release" | cut -d. -f1,2)
 in_root() { "$TOP/setup/in-root" "$@" </dev/null; }
+# tree STEP: packaging/tree, in the root.
+tree() { in_root /rkfd/packaging/tree "$1" "$release" "/cache/$NAME"; }
 
-unpack() {
-    rm -rf "$TREE.part"; mkdir "$TREE.part"
-    in_root tar -C "/cache/$NAME.part" --strip-components=1 -xf "/usr/src/linux-source-$series.tar.xz"
-    mv "$TREE.part" "$TREE"
-}
-# The stock configuration, unchanged but for what needs Debian's own key to build.
-configure() {
-    local headers="/usr/src/linux-headers-$release"
-    in_root sh -ec "
-        cd /cache/$NAME
-        cp $headers/.config .config
-        cp $headers/Module.symvers Module.symvers
-        scripts/config --disable MODULE_SIG_ALL --set-str MODULE_SIG_KEY certs/signing_key.pem
-        make LOCALVERSION=$LOCAL olddefconfig
-        diff $headers/.config .config >config.diff || true
-        cat config.diff
-        for want in CONFIG_RUST=y CONFIG_MODULES=y; do
-            grep -qx \$want .config || { echo \"the configuration lost \$want\"; exit 1; }
-        done
-        # Whoever builds against this tree need not know the release: the file is read by kbuild.
-        printf %s '$LOCAL' >localversion-rkfd
-        made=\$(make -s kernelrelease)
-        [ \"\$made\" = '$release' ] || { echo \"the tree calls itself \$made, the image is $release\"; exit 1; }"
-}
-prepare() {
-    in_root sh -ec "cd /cache/$NAME; make -j\$(nproc) prepare modules_prepare
-        test \"\$(cat include/config/kernel.release)\" = '$release'; test -s rust/libkernel.rmeta"
-}
-
-LOCAL="+${release#*+}"
 tools=$(in_root sh -c 'rustc --version; bindgen --version; gcc --version | head -n1')
-key=$( { echo "$release" "$tools"; declare -f unpack configure prepare; } | sha256sum | cut -c1-12)
+key=$( { echo "$release" "$tools"; cat "$TOP/packaging/tree"; } | sha256sum | cut -c1-12)
 NAME="linux-$release-$key"
 TREE="$CACHE/$NAME"
 
@@ -56,9 +26,9 @@ if [ ! -e "$TREE/.complete" ]; then
     lock_cache
     say "preparing the source of $release for module builds"
     [ -d "$TREE" ] || rm -f "$TREE".[123]-*
-    step "kernel source" "$TREE.1-unpacked" unpack
-    step "kernel configuration" "$TREE.2-configured" configure
-    step "kernel crate and build tools" "$TREE.3-prepared" prepare
+    step "kernel source" "$TREE.1-unpacked" tree unpack
+    step "kernel configuration" "$TREE.2-configured" tree configure
+    step "kernel crate and build tools" "$TREE.3-prepared" tree prepare
     touch "$TREE/.complete"
 fi
 echo "/cache/$NAME"
