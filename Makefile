@@ -30,6 +30,8 @@ help:
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
 	@echo 'make install   install rkfd.ko, which make module has built, and modprobe.d; DESTDIR=folder stands for /'
 	@echo 'make uninstall remove them'
+	@echo 'make deb       the Debian packages in target/deb: rkfd-dkms has DKMS build the module for each kernel'
+	@echo 'make test-package  build, install and remove that package in a fresh Debian, whose kernel finds the card (20 minutes)'
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step'
@@ -77,6 +79,13 @@ uninstall:
 
 module-check:
 	@setup/module.sh --check
+
+# In a root that has dpkg-dev, debhelper and dh-dkms.
+deb:
+	@packaging/deb target/deb
+
+test-package:
+	@tests/package/run
 
 rust-analyzer:
 	@setup/module.sh --rust-analyzer
@@ -179,4 +188,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean

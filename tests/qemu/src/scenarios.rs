@@ -19,6 +19,7 @@ mod kernel_ring;
 mod lifetime;
 mod mes;
 mod neighbours;
+mod packaged;
 mod probe;
 mod reset;
 pub mod rocm;
@@ -84,6 +85,7 @@ pub fn long() -> Vec<Scenario> {
     long.extend(compared::all());
     long.extend(rules::all());
     long.extend(storm::long());
+    long.extend(packaged::installed());
     long
 }
 
