@@ -166,6 +166,7 @@ impl Transport {
                     Effect::Master(on) => self.device.soc.memory.bus.set_master(on),
                     Effect::None => {}
                 }
+                self.device.soc.memory.bus.set_own(self.config.bars());
                 true
             }
             BAR5 => match <[u8; 4]>::try_from(data) {

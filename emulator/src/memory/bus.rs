@@ -30,6 +30,7 @@ pub struct Bus {
     ranges: RwLock<BTreeMap<u64, Range>>,
     files: Mutex<HashMap<(u64, u64), Mapping>>,
     epoch: AtomicU64,
+    own: Mutex<Vec<(u64, u64)>>,
     /// Whether the guest lets the device master the bus.
     master: AtomicBool,
     /// Whether what the interrupt handler writes may snoop.
@@ -46,6 +47,7 @@ impl Bus {
             ranges: RwLock::default(),
             files: Mutex::default(),
             epoch: AtomicU64::new(0),
+            own: Mutex::default(),
             master: AtomicBool::new(true),
             interrupts_snoop: AtomicBool::new(true),
             cached: AtomicBool::new(true),
@@ -140,8 +142,20 @@ impl Bus {
         page
     }
 
-    /// Whether a device's memory was announced at a bus address.
+    /// The device's own BARs: where they lie, and their sizes. QEMU announces only those that the guest maps.
+    pub fn set_own(&self, bars: Vec<(u64, u64)>) {
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = bars;
+    }
+
+    /// Whether a device's memory lies at a bus address: this one's, or what was announced without a file.
     fn is_bar(&self, address: u64) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if own
+            .iter()
+            .any(|&(at, size)| address.wrapping_sub(at) < size)
+        {
+            return true;
+        }
         let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
         let range = ranges.range(..=address).next_back();
         range.is_some_and(|(at, range)| range.backing.is_none() && address - at < range.size)

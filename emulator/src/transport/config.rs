@@ -167,6 +167,25 @@ impl Config {
         Effect::None
     }
 
+    /// Where the BARs lie, and their sizes; none while the device answers to no address.
+    pub fn bars(&self) -> Vec<(u64, u64)> {
+        if self.command() & COMMAND_MEMORY == 0 {
+            return Vec::new();
+        }
+        let word = |bytes: &[u8], at: usize| {
+            let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+            u64::from(u32::from_le_bytes(word.unwrap_or_default()))
+        };
+        // The bits that can be written are the address, above the size.
+        let long = |bytes: &[u8], at| word(bytes, at) | (word(bytes, at + 4) << 32);
+        let of = |address: u64, mask: u64| (address & mask, mask & mask.wrapping_neg());
+        vec![
+            of(long(&self.bytes, at::BAR0), long(&self.writable, at::BAR0)),
+            of(long(&self.bytes, at::BAR2), long(&self.writable, at::BAR2)),
+            of(word(&self.bytes, at::BAR5), word(&self.writable, at::BAR5)),
+        ]
+    }
+
     /// Start-up state: no BAR, nothing enabled.
     pub fn reset(&mut self) {
         self.bytes = self.power_on;
@@ -240,6 +259,18 @@ mod tests {
         assert_eq!(word(&c, 0x10) & 0xf, 0xc);
         assert_eq!(word(&c, 0x20), 0, "no BAR4");
         assert_eq!(!word(&c, 0x24) + 1, 512 << 10);
+    }
+
+    #[test]
+    fn bars_lie_where_the_guest_has_put_them() {
+        let mut c = Config::new(&CHIP, 16 << 30);
+        for (at, word) in [(0x14, 0x40_u32), (0x1c, 0x44), (0x24, 0xfeb0_0000)] {
+            c.write(at, &word.to_le_bytes());
+        }
+        assert!(c.bars().is_empty(), "memory decoding is off");
+        c.write(4, &COMMAND_MEMORY.to_le_bytes());
+        let (vram, doorbells) = ((0x40 << 32, 16 << 30), (0x44 << 32, 2 << 20));
+        assert_eq!(c.bars(), [vram, doorbells, (0xfeb0_0000, 512 << 10)]);
     }
 
     #[test]

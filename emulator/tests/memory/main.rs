@@ -426,11 +426,14 @@ fn a_devices_memory_is_what_programs_have_mapped() {
     map(&memory, 0xfe01_a000 | V | S | UC | R);
     assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
     assert_eq!((report.violations(), report.faults()), (0, 1));
-    // Behind it is nothing that anybody may have mapped.
-    map(&memory, 0xfe08_0000 | V | S | UC | R);
-    memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
-    assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
-    assert_eq!((report.violations(), report.faults()), (1, 1));
+    // Behind it is nothing that anybody may have mapped, until a BAR of the device itself lies there.
+    for (own, expected) in [(Vec::new(), (1, 1)), (vec![(0xfe08_0000, 0x1000)], (1, 2))] {
+        memory.bus.set_own(own);
+        map(&memory, 0xfe08_0000 | V | S | UC | R);
+        memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
+        assert_eq!(read(&memory, VA), Err(FaultReason::NoMemory));
+        assert_eq!((report.violations(), report.faults()), expected);
+    }
 }
 
 #[test]
