@@ -28,7 +28,7 @@ use super::host::Mapping;
 use super::PAGE;
 use std::ops::Range;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 /// How many groups of pages there are, and how many pages one keeps: 512 pages in all.
 const SETS: usize = 128;
@@ -72,6 +72,9 @@ struct Kept {
     /// The page's number plus one; 0 without a page.
     page: AtomicU64,
     words: OnceLock<Box<[AtomicU64; WORDS]>>,
+    /// The same words as bytes, which are compared at once with a page that mostly hasn't changed. Used only by who
+    /// changes the page.
+    bytes: Mutex<Vec<u8>>,
 }
 
 impl Kept {
@@ -119,23 +122,25 @@ impl Kept {
 
     /// Takes some bytes of its page over as they are in memory.
     fn update(&self, vram: Mapping, page: u64, bytes: Range<u64>) {
+        let words = self.words.get_or_init(zeroes);
+        let mut copy = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        copy.resize(PAGE as usize, 0);
         let mut now = [0; PAGE as usize];
         // Always inside: what has no word in VRAM is never kept.
         let _ = vram
             .part(page * PAGE, PAGE as usize)
             .is_some_and(|part| part.read(0, &mut now));
-        let words = self.words.get_or_init(zeroes);
-        for ((word, now), at) in words.iter().zip(now.chunks_exact(8)).zip((0..).step_by(8)) {
-            let mut seen = word.load(Ordering::Relaxed).to_le_bytes();
-            if bytes.start <= at && at + 8 <= bytes.end {
-                seen.copy_from_slice(now);
-            } else {
-                let parts = seen.iter_mut().zip(now).zip(at..);
-                for ((seen, now), _) in parts.filter(|(_, at)| bytes.contains(at)) {
-                    *seen = *now;
-                }
-            }
-            word.store(u64::from_le_bytes(seen), Ordering::Relaxed);
+        let range = bytes.start as usize..bytes.end as usize;
+        let (Some(old), Some(new)) = (copy.get_mut(range.clone()), now.get(range)) else {
+            return;
+        };
+        if old == new {
+            return;
+        }
+        old.copy_from_slice(new);
+        for (word, bytes) in words.iter().zip(copy.chunks_exact(8)) {
+            let bytes = bytes.try_into().unwrap_or_default();
+            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
         }
     }
 }
