@@ -13,6 +13,7 @@ use crate::{
     gpu::Gpu,
     limit::{
         GttShare,
+        Pages,
         Share,
         VramShare, //
     },
@@ -155,7 +156,7 @@ impl Material {
             Ok(Self::Vram { size })
         } else if r.flags.gtt() {
             let size = r.bo_size()?;
-            let share = shared.memory.take(size)?;
+            let share = shared.memory.take(size, Pages::Own)?;
             Ok(Self::Gtt { size, share })
         } else if let Some(slice) = slice {
             Ok(Self::Doorbells(slice))
@@ -217,7 +218,12 @@ fn alloc_user(process: &Arc<Process>, gpu_id: GpuId, r: &AllocRequest) -> Result
         }
         let size = r.bo_size()?;
         let file = state.bound()?.file.clone();
-        Ok((device.gpu.clone(), file, size, shared.memory.take(size)?))
+        Ok((
+            device.gpu.clone(),
+            file,
+            size,
+            shared.memory.take(size, Pages::Lent)?,
+        ))
     })?;
     let task = current!();
     let mm = task.mm().ok_or(EINVAL)?;

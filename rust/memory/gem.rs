@@ -18,6 +18,7 @@ use crate::{
         drm::Gem, //
     },
     limit::{
+        Pages,
         SystemMemory,
         VramShare, //
     },
@@ -115,7 +116,7 @@ fn gtt(
     size: u64,
     request: &CreateRequest,
 ) -> Result<Arc<Memory>> {
-    let share = system.take(size)?;
+    let share = system.take(size, Pages::Own)?;
     let bo = Bo::gtt(offsets.gpu().memory(), size)?;
     Memory::new(bo, Some(share.into()), request.flags(AllocFlags::GTT))
 }
@@ -135,7 +136,7 @@ pub(crate) fn create_user(
     let shared = processes.shared();
     let (gpu, task) = (offsets.gpu(), current!());
     let mm = task.mm().ok_or(EINVAL)?;
-    let share = shared.memory.take(request.size)?;
+    let share = shared.memory.take(request.size, Pages::Lent)?;
     let bo = Bo::for_user(gpu.memory(), request.size)?;
     let user = UserHandle::new(gpu, processes, mm, &bo, request)?;
     if validate {
