@@ -112,8 +112,8 @@ pub fn bench(parts: &[&str]) -> Scenario {
         .step(Step::Rmmod("rkfd".into()))
         .timeout(240 + 600 * parts.len() as u64);
     if !costs.is_empty() {
-        // Many processes and objects.
-        bench.memory_mib = 4096;
+        // Many processes and objects. Save areas of 64 processes are one memory, and count 64 times.
+        bench.memory_mib = 8192;
     }
     bench
 }

@@ -9,6 +9,7 @@ use rkfd::{Gpu, QueueOptions, Signal};
 use rkfd_programs::raw::{self, errno};
 use rkfd_programs::{code_object, Failure, VectorAdd, BLOCK, KERNEL};
 use rkfd_uapi::event;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::fs::File;
 use std::time::Instant;
 
@@ -17,6 +18,12 @@ const PROCESSES: [usize; 4] = [1, 8, 64, 512];
 
 /// Measures the curve.
 pub fn run(pace: Pace) -> Result<(), Failure> {
+    // Each process beside this one has two pipes.
+    let most = Rlimit {
+        current: getrlimit(Resource::Nofile).maximum,
+        ..getrlimit(Resource::Nofile)
+    };
+    setrlimit(Resource::Nofile, most).map_err(errno("setrlimit"))?;
     let gpu = Gpu::open()?;
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
