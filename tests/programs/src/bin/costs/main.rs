@@ -2,7 +2,8 @@
 
 //! What the requests of `/dev/kfd` cost, and how that grows with what is there already.
 //!
-//! `costs CODE-OBJECT PART [brief]`, alone on the GPU; `brief` measures as little as shows that it can be measured.
+//! `costs CODE-OBJECT PART [brief | rival]`, alone on the GPU; `brief` measures as little as shows that it can be
+//! measured, and `rival` what can be compared with another driver.
 //! Parts:
 //!
 //! * `requests`: each request that a runtime makes;
@@ -25,6 +26,7 @@ mod objects;
 mod process;
 mod queues;
 mod requests;
+mod rival;
 mod signals;
 
 use std::process::ExitCode;
@@ -41,10 +43,10 @@ fn argument(n: usize) -> Result<String, Failure> {
 }
 
 /// Waits until the driver has nothing of earlier processes any more.
-fn alone() -> Result<(), Failure> {
+fn alone(processes: impl Fn() -> Result<u64, Failure>) -> Result<(), Failure> {
     const LONG: Duration = Duration::from_secs(300);
     let begin = Instant::now();
-    while counts::processes()? > 0 {
+    while processes()? > 0 {
         if begin.elapsed() > LONG {
             return Err(Failure::new("other processes use the GPU"));
         }
@@ -56,10 +58,17 @@ fn alone() -> Result<(), Failure> {
 fn run(part: &str) -> Result<(), Failure> {
     let pace = match std::env::args().nth(3).as_deref() {
         Some("brief") => Pace::BRIEF,
-        Some(other) => return Err(Failure::new(format_args!("'{other}' is not 'brief'"))),
+        Some("rival") => Pace::RIVAL,
+        Some(other) => return Err(Failure::new(format_args!("'{other}' is no pace"))),
         None => Pace::FULL,
     };
-    alone()?;
+    match pace.is_of_any_driver {
+        true => {
+            alone(rival::processes)?;
+            println!("driver {}", rival::driver()?);
+        }
+        false => alone(counts::processes)?,
+    }
     match part {
         "requests" => requests::run(pace),
         "queues" => queues::run(pace),

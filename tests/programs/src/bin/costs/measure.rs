@@ -6,15 +6,18 @@
 //! kernel, finding the process and leaving cost. Steps are measured in turn, each beside its floor, and a figure is
 //! the median of all its samples over the median of all floors. So what else the host does moves both.
 //!
+//! Where drivers are compared ([`Pace::RIVAL`]) the floor is the same request of `/dev/null`, which knows none of either
+//! driver, and nothing is counted, since only our driver counts.
+//!
 //! A line `cost NAME ...` or `point CURVE NUMBER ...` has `ratio`, the figure; `floor`, in nanoseconds; `samples`;
-//! `calls`, of which there are the counts of [`Counts`](crate::counts::Counts): these were made for counting only,
-//! after the samples, since listening takes time.
+//! `calls`, of which there are the counts of [`Counts`]: these were made for counting only, after the samples, since
+//! listening takes time.
 
 use std::fmt;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::counts::{Counter, Counts};
+use crate::counts::{Counter, Counts, Listening};
 use rkfd_programs::{raw, Failure};
 use rkfd_uapi::device::GetVersionArgs;
 use rkfd_uapi::ioctl::{Request, READ_WRITE, TYPE};
@@ -43,6 +46,8 @@ pub struct Pace {
     pub curve: Duration,
     /// As little as possible.
     pub is_brief: bool,
+    /// Whichever driver it is.
+    pub is_of_any_driver: bool,
 }
 
 impl Pace {
@@ -52,6 +57,7 @@ impl Pace {
         each: Duration::from_secs(2),
         curve: Duration::from_secs(100),
         is_brief: false,
+        is_of_any_driver: false,
     };
     /// For a look at whether it works.
     pub const BRIEF: Self = Self {
@@ -59,6 +65,14 @@ impl Pace {
         each: Duration::ZERO,
         curve: Duration::from_secs(10),
         is_brief: true,
+        is_of_any_driver: false,
+    };
+    /// For figures to compare with another driver's, of the same requests as a look.
+    pub const RIVAL: Self = Self {
+        samples: Self::FULL.samples,
+        each: Self::FULL.each,
+        is_of_any_driver: true,
+        ..Self::BRIEF
     };
 
     /// One of two, such as how far a curve goes.
@@ -107,7 +121,7 @@ pub struct Cost {
     floor: f64,
     samples: usize,
     calls: usize,
-    counts: Counts,
+    counts: Option<Counts>,
 }
 
 impl Cost {
@@ -129,14 +143,19 @@ impl fmt::Display for Cost {
             "ratio={:.3} floor={:.0} samples={} calls={}",
             self.ratio, self.floor, self.samples, self.calls
         )?;
-        write!(f, "{}", self.counts)
+        match &self.counts {
+            Some(counts) => write!(f, "{counts}"),
+            None => Ok(()),
+        }
     }
 }
 
 /// Measures.
 pub struct Meter<'a> {
     kfd: &'a File,
-    counter: Counter,
+    /// What the floor is asked of where drivers are compared.
+    null: Option<File>,
+    counter: Option<Counter>,
     /// How much.
     pub pace: Pace,
 }
@@ -144,18 +163,29 @@ pub struct Meter<'a> {
 impl<'a> Meter<'a> {
     /// Measures with this descriptor's floor.
     pub fn new(kfd: &'a File, pace: Pace) -> Result<Self, Failure> {
+        let (null, counter) = match pace.is_of_any_driver {
+            true => (Some(File::open("/dev/null").map_err(Failure::new)?), None),
+            false => (None, Some(Counter::new()?)),
+        };
         Ok(Self {
             kfd,
-            counter: Counter::new()?,
+            null,
+            counter,
             pace,
         })
     }
 
+    /// Listens, if anything is counted.
+    fn listen(&self) -> Result<Option<Listening<'_>>, Failure> {
+        self.counter.as_ref().map(Counter::listen).transpose()
+    }
+
     /// Nanoseconds of a floor.
     fn floor(&self) -> Result<f64, Failure> {
+        let of = self.null.as_ref().unwrap_or(self.kfd);
         let begin = Instant::now();
         for _ in 0..FLOORS {
-            let answer = raw::call(self.kfd, &NOTHING, &mut GetVersionArgs::default());
+            let answer = raw::call(of, &NOTHING, &mut GetVersionArgs::default());
             if answer != Err(Errno::NOTTY) {
                 return Err(Failure::new(format_args!(
                     "a request that there is not got {answer:?}"
@@ -188,9 +218,10 @@ impl<'a> Meter<'a> {
             }
         }
         let floor = median(&mut floors);
-        let listening = self.counter.listen()?;
+        let listening = self.listen()?;
         let costs = steps.into_iter().zip(times).map(|(mut step, mut times)| {
-            let counts = listening.around(|| step.run(state))?;
+            let counts = listening.as_ref().map(|l| l.around(|| step.run(state)));
+            let counts = counts.transpose()?;
             Ok(Cost {
                 name: step.name,
                 ratio: median(&mut times) / floor,
@@ -222,7 +253,8 @@ impl<'a> Meter<'a> {
             floors.push(self.floor()?);
         }
         make()?;
-        let counts = self.counter.listen()?.around(&mut work)?;
+        let listening = self.listen()?;
+        let counts = listening.map(|l| l.around(&mut work)).transpose()?;
         let floor = median(&mut floors);
         Ok(Cost {
             name: name.into(),
