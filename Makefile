@@ -45,6 +45,7 @@ help:
 	@echo 'make docs      the documents as pages in target/docs, each link checked'
 	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
 	@echo 'make bench     benchmarks; ARGS="requests queues": only these parts, which tests/bench/run lists'
+	@echo 'make bench-amdgpu requests with the kernel'"'"'s own amdgpu.ko and with the module, in one machine, as ratios'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
 	@echo 'make isa-conformance whether instructions compute what LLVM computes (seconds; ARGS=--plant exchanges them)'
@@ -172,6 +173,10 @@ bench:
 	@test -x tests/bench/run || { echo "no benchmark exists yet: tests/bench/run is missing" >&2; exit 1; }
 	@tests/bench/run $(ARGS)
 
+bench-amdgpu:
+	@tests/vm bench-amdgpu --out target/bench-amdgpu
+	@tests/bench/rivals.py target/bench-amdgpu
+
 bench-emulator: setup
 	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed -- $(ARGS)
 
@@ -188,4 +193,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean

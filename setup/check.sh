@@ -15,6 +15,7 @@ part "files and functions that documents name" setup/in-root setup/docs.py
 part "links of the documents, as pages" setup/in-root setup/docs-site.py --out /tmp/docs
 part "the checks of documents" setup/in-root tests/floors/test_docs.py --quiet
 part "the report of benchmarks" setup/in-root tests/bench/test_report.py --quiet
+part "the comparison of drivers" setup/in-root tests/bench/test_rivals.py --quiet
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
 part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \

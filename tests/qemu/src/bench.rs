@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run, and ([`costs`]) what requests do.
+//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run, and ([`costs`]) what requests do;
+//! `rkfd-vm bench-amdgpu`: what they do with Linux's own driver ([`rivals`]).
 
 pub mod costs;
+pub mod rivals;
 
 use crate::qemu::Accel;
 use std::fmt;

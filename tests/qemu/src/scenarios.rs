@@ -22,6 +22,7 @@ mod neighbours;
 mod packaged;
 mod probe;
 mod reset;
+pub mod rivals;
 pub mod rocm;
 mod rules;
 mod sensors;

@@ -6,6 +6,7 @@
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use rkfd_vm::bench::costs::{self, Costs};
+use rkfd_vm::bench::rivals::Rivals;
 use rkfd_vm::bench::Table;
 use rkfd_vm::chip::Chip;
 use rkfd_vm::demo::Story;
@@ -89,6 +90,12 @@ enum What {
         /// Write what requests cost into this folder, as CHIP.json.
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+    },
+    /// Measure requests with Linux's amdgpu.ko, with the module, and with amdgpu.ko again, in one machine.
+    BenchAmdgpu {
+        /// Write what they cost into this folder, as CHIP.json.
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
     },
     /// Run the scenarios whose name contains a FILTER; ends with `N passed, N failed`.
     Test {
@@ -216,6 +223,22 @@ fn real_main(args: Args) -> Result<bool> {
             return each(&host, chips, |host| {
                 let show = show(Show::Nothing);
                 bench(host, &args.accel, show, &parts, out.as_deref())
+            });
+        }
+        What::BenchAmdgpu { out } => {
+            let show = show(Show::Nothing);
+            let scenario = scenarios::rivals::all();
+            return each(&host, chips, |host| {
+                match scenario.runs_on(host.chip, true) {
+                    true => bench_amdgpu(host, &args.accel, &scenario, show, &out),
+                    false => {
+                        println!(
+                            "{}: amdgpu.ko and the module can't follow each other.",
+                            host.chip
+                        );
+                        Ok(true)
+                    }
+                }
             });
         }
         What::Mutants {
@@ -418,12 +441,33 @@ fn bench(host: &Host, accel: &str, show: Show, parts: &[&str], out: Option<&Path
     }
     if let Some(folder) = out {
         let costs = Costs::of(&outcome.output).map_err(|e| anyhow!(e))?;
-        let text = costs.json(host.chip.name, &accel.to_string());
-        std::fs::create_dir_all(folder)?;
-        let file = folder.join(host.chip.name).with_extension("json");
-        std::fs::write(file, format!("{text:#}\n"))?;
+        let json = costs.json(host.chip.name, &accel.to_string());
+        write_figures(folder, host, &json)?;
     }
     Ok(true)
+}
+
+fn bench_amdgpu(
+    host: &Host,
+    accel: &str,
+    scenario: &Scenario,
+    show: Show,
+    out: &Path,
+) -> Result<bool> {
+    let Some((outcome, accel)) = one(host, accel, scenario, show)? else {
+        return Ok(false);
+    };
+    let rivals = Rivals::of(&outcome.output).map_err(|e| anyhow!(e))?;
+    write_figures(out, host, &rivals.json(host.chip.name, &accel.to_string()))?;
+    Ok(true)
+}
+
+/// Writes a chip's figures into a folder.
+fn write_figures(folder: &Path, host: &Host, json: &serde_json::Value) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let file = folder.join(host.chip.name).with_extension("json");
+    std::fs::write(file, format!("{json:#}\n"))?;
+    Ok(())
 }
 
 fn rocm_trace(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Result<bool> {

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Compare what requests cost with two drivers: rivals.py FOLDER [--docs FILE]
+
+FOLDER has a CHIP.json for each chip, as `rkfd-vm bench-amdgpu --out` writes it: the same requests with Linux's driver,
+with ours, and with Linux's again, in one machine, each as a multiple of a floor that knows no driver. Printed is a table
+in Markdown; --docs puts it between the marks in FILE.
+
+A difference counts where it is larger than twice what the two runs of Linux's driver differ by.
+"""
+import argparse
+import math
+import pathlib
+import sys
+
+import report
+
+BEGIN, END = "<!-- rivals -->", "<!-- end of rivals -->"
+OURS = "rkfd"
+# Below this a difference says nothing on a machine that others use.
+LEAST = 1.1
+
+
+def compared(theirs, ours, again):
+    """How many times as long as theirs ours takes, and what that says."""
+    ratio = ours / math.sqrt(theirs * again)
+    noise = max(theirs / again, again / theirs)
+    limit = max(noise * noise, LEAST)
+    if 1 / limit <= ratio <= limit:
+        return ratio, "no difference beyond noise"
+    return ratio, "slower" if ratio > 1 else "faster"
+
+
+def rows(run):
+    """A row for each request."""
+    runs = run["runs"]
+    if [one["driver"] == OURS for one in runs] != [False, True, False] or runs[0]["driver"] != runs[2]["driver"]:
+        raise SystemExit(f"{run['chip']}: not measured with another driver before and after")
+    theirs, ours, again = (one["costs"] for one in runs)
+    for name in ours:
+        ratio, verdict = compared(theirs[name], ours[name], again[name])
+        yield [name, *(report.short(costs[name]) for costs in (theirs, again, ours)), f"{ratio:.2f}", verdict]
+
+
+def text(runs):
+    """Everything, in Markdown."""
+    parts = []
+    for run in runs:
+        heads = [f"{run['chip']} by {run['accel']}", "amdgpu", "amdgpu again", "rkfd", "rkfd / amdgpu", "rkfd is"]
+        parts.append(report.table(heads, rows(run)))
+    return "\n\n".join(parts) + "\n"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    arguments.add_argument("folder", type=pathlib.Path)
+    arguments.add_argument("--docs", type=pathlib.Path)
+    given = arguments.parse_args()
+    written = text(report.load(given.folder))
+    if not given.docs:
+        print(written, end="")
+        return
+    document = given.docs.read_text()
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"{given.docs} has no place for figures: {BEGIN} and {END}")
+    given.docs.write_text(f"{before}{begin}\n\n{written}\n{end}{after}")
+
+
+if __name__ == "__main__":
+    main()
