@@ -80,6 +80,7 @@ fn refused_at<const L: usize>(
         lds: &mut lds,
         vmid: 0,
         others: Default::default(),
+        watching: Default::default(),
     };
     match execute(&mut wave, &inst, &mut context) {
         Err(kind @ (FaultKind::Illegal | FaultKind::Unsupported(_))) => Some(kind.to_string()),

@@ -70,4 +70,18 @@ pub struct Dispatch {
     pub handler: Handler,
     /// The number of the queue's doorbell.
     pub doorbell: u32,
+    /// How its waves begin.
+    pub launch: Launch,
+}
+
+/// How a process's waves begin, as a debugger has it (SPI_GDBG_PER_VMID_CNTL).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// EXCP_EN: the exceptions that trap, as MODE has them from bit 12 on (CDNA3 ISA, section 3.3); 7 is for
+    /// watched addresses.
+    pub exceptions: u32,
+    /// They are halted at their first instruction.
+    pub halted: bool,
+    /// They enter their trap handler before their first instruction.
+    pub trapped: bool,
 }

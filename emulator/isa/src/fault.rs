@@ -90,6 +90,8 @@ pub enum FaultKind {
     },
     /// s_trap.
     Trap(u8),
+    /// Bit n: the instruction has met watched address n. It was executed.
+    Watched(u8),
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
     Return(u64),
 }
@@ -179,6 +181,7 @@ impl fmt::Display for FaultKind {
                 )
             }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
+            Self::Watched(met) => write!(f, "watched addresses {met:#x} met"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }
     }

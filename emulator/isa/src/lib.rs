@@ -26,12 +26,13 @@ pub mod target;
 pub mod text;
 pub mod trap;
 mod waits;
+pub mod watch;
 pub mod wave;
 pub mod workgroup;
 
 pub use checks::Checks;
 pub use cu::{ComputeUnit, Statistics};
-pub use dispatch::{Apertures, Dispatch, Handler};
+pub use dispatch::{Apertures, Dispatch, Handler, Launch};
 pub use fault::{Fault, FaultKind};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, GwsRequest, HostPage, MemoryFault, Reason};
@@ -39,6 +40,7 @@ pub use schedule::Schedule;
 pub use second::SecondLevel;
 pub use target::{Target, GFX1201, GFX942};
 pub use text::Text;
+pub use watch::{Watch, WatchMode, Watches};
 pub use wave::Trap;
 pub use workgroup::{
     stored_bytes, LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup,

@@ -13,11 +13,14 @@
 use crate::decode::kind::{Kind, Register};
 use crate::decode::table::Family;
 use crate::decode::{code, Inst};
+use crate::dispatch::Launch;
 use crate::target::TrapLayout;
 use crate::wave::{Barrier, State, Wave};
 
 /// TTMP0 and the last one, on all chips.
 const TTMP: std::ops::RangeInclusive<u16> = 108..=123;
+/// EXCP_EN, TRAP_CTRL: watched addresses trap.
+const WATCH: u32 = 1 << 7;
 /// Bits of an address in a program counter.
 const ADDRESS: u64 = (1 << 48) - 1;
 
@@ -68,7 +71,11 @@ impl<const L: usize> Wave<L> {
         self.pc = canonical(to) & !3;
         self.trap.privileged = false;
         self.trap.loading = false;
-        let again = layout.memory_violation | layout.illegal_instruction;
+        let watched = match self.traps_on_watches(layout) {
+            true => layout.watched.iter().fold(0, |all, flag| all | flag),
+            false => 0,
+        };
+        let again = layout.memory_violation | layout.illegal_instruction | layout.start | watched;
         if self.trap.flags & layout.save_context != 0 {
             // A halted wave is saved, too.
             self.enter(layout, 0);
@@ -78,6 +85,34 @@ impl<const L: usize> Wave<L> {
             // These exceptions trap again until the handler clears them.
             self.enter(layout, 0);
         }
+    }
+
+    /// What a debugger has chosen for waves that begin.
+    pub(crate) fn begin(&mut self, layout: &TrapLayout, launch: &Launch) {
+        match layout.enables_in_mode {
+            true => self.mode |= (launch.exceptions & 0x1ff) << 12,
+            // The others always trap.
+            false => self.trap.control = launch.exceptions & 0xff,
+        }
+        if launch.trapped && self.trap.handler.entry != 0 {
+            self.trap.flags |= layout.start;
+            self.enter(layout, 0);
+        }
+        if launch.halted {
+            self.trap.halt = true;
+            if !self.trap.privileged {
+                self.state = State::Halted;
+            }
+        }
+    }
+
+    /// Whether watched addresses trap.
+    pub(crate) fn traps_on_watches(&self, layout: &TrapLayout) -> bool {
+        let enables = match layout.enables_in_mode {
+            true => self.mode >> 12,
+            false => self.trap.control,
+        };
+        enables & WATCH != 0
     }
 
     /// Asks the wave to have itself saved, as the hardware does that takes a queue off: it enters its handler,
@@ -114,6 +149,7 @@ impl<const L: usize> Wave<L> {
         let t = &self.trap;
         Some(match register {
             Register::TrapStatus(_) => t.flags,
+            Register::TrapControl => t.control,
             // Programs may read it, and not write it.
             Register::StatePrivate => {
                 (u32::from(self.barrier == Barrier::Complete) << 2)
@@ -147,6 +183,10 @@ impl<const L: usize> Wave<L> {
             Register::StatePrivate => (9, 14),
             Register::TrapStatus(_) => {
                 self.trap.flags = self.trap.flags & !field | new;
+                return true;
+            }
+            Register::TrapControl => {
+                self.trap.control = self.trap.control & !field | new;
                 return true;
             }
             _ => return false,

@@ -19,6 +19,7 @@ use crate::races::Races;
 use crate::schedule::Schedule;
 use crate::target::Start;
 use crate::waits::Pending;
+use crate::watch::{Watches, Watching};
 use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
 use std::fmt;
@@ -212,6 +213,7 @@ impl<const L: usize> Workgroup<L> {
                 scratch: wave.scratch.0,
             };
             (cu.target().start)(&mut wave.s, &start);
+            wave.begin(&cu.target().traps, &d.launch);
             let first = u64::from(index) * lanes;
             let active = (all - first).min(lanes);
             for lane in &mut wave.v[0][..active as usize] {
@@ -270,6 +272,7 @@ impl<const L: usize> Workgroup<L> {
         if self.caches.is_none() {
             self.caches = cu.caches(self.inherits);
         }
+        let watches = env.watches();
         // Turns in a row that ended at a global semaphore or barrier.
         let mut vain = 0;
         loop {
@@ -294,7 +297,7 @@ impl<const L: usize> Workgroup<L> {
                 continue;
             }
             let slice = left.min(length);
-            let (used, result) = self.run_wave(cu, env, turn, slice);
+            let (used, result) = self.run_wave(cu, env, watches, turn, slice);
             left -= used;
             cu.instructions += used;
             if let Err(kind) = result {
@@ -397,6 +400,7 @@ impl<const L: usize> Workgroup<L> {
         &mut self,
         cu: &mut ComputeUnit,
         env: &mut dyn Env,
+        watches: Watches,
         turn: usize,
         slice: u64,
     ) -> (u64, Result<(), FaultKind>)
@@ -415,6 +419,11 @@ impl<const L: usize> Workgroup<L> {
             lds: &mut self.lds,
             vmid: self.vmid,
             others,
+            // The handler has no exceptions.
+            watching: Watching::new(match wave.trap.privileged {
+                true => Watches::default(),
+                false => watches,
+            }),
         };
         let number = |pc: u64| pc / PAGE as u64;
         // Going into the trap handler or back ends the slice.
@@ -481,6 +490,13 @@ impl<const L: usize> Workgroup<L> {
                 match Wave::step(decoded) {
                     Some(step) if !indexed => step(wave, &decoded.inst),
                     _ => match exec::execute(wave, &decoded.inst, &mut context) {
+                        Ok(Next::Go) if context.watching.met != 0 => {
+                            if let Some(pending) = pending {
+                                // As below.
+                                pending.clear();
+                            }
+                            return (used + 1, Err(FaultKind::Watched(context.watching.met)));
+                        }
                         Ok(Next::Go) => indexed = wave.mode & mode::GPR_INDEX != 0,
                         Ok(next) => {
                             wave.state = match next {

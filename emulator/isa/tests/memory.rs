@@ -420,6 +420,7 @@ fn global_synchronisation_and_messages_are_the_devices() {
             lds: &mut [],
             vmid: 0,
             others: Default::default(),
+            watching: Default::default(),
         };
         exec::execute(&mut wave, &inst, &mut context).expect(text);
     }

@@ -5,6 +5,7 @@ use crate::cache::Caches;
 use crate::decode::{Inst, Op, Scope};
 use crate::fault::{Access, FaultKind, MemoryFault, Reason};
 use crate::memory::{Env, Tlb, PAGE};
+use crate::watch::Watching;
 use crate::wave::Wave;
 
 /// What an instruction can reach besides its wave.
@@ -21,6 +22,8 @@ pub struct Context<'a> {
     pub vmid: u8,
     /// The workgroup's other waves.
     pub others: Others,
+    /// The process's watched addresses.
+    pub watching: Watching,
 }
 
 /// What a wave can learn of the others in its workgroup.
@@ -57,6 +60,7 @@ macro_rules! scalar {
         /// Load from memory, split into bytes where it crosses a page.
         #[inline]
         pub fn $load(&mut self, va: u64) -> Result<$int, FaultKind> {
+            self.touch(va, size_of::<$int>(), Access::Read);
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
                 let page = self.tlb.page(self.env, self.vmid, va, Access::Read)?;
@@ -81,6 +85,7 @@ macro_rules! scalar {
         /// Store to memory, split into bytes where it crosses a page.
         #[inline]
         pub fn $store(&mut self, va: u64, value: $int) -> Result<(), FaultKind> {
+            self.touch(va, size_of::<$int>(), Access::Write);
             let at = va as usize % PAGE;
             if at + size_of::<$int>() <= PAGE {
                 let page = self.tlb.page(self.env, self.vmid, va, Access::Write)?;
@@ -103,6 +108,7 @@ macro_rules! scalar {
 
         /// Read, modify and write memory atomically; the old value.
         pub fn $update(&mut self, va: u64, f: impl Fn($int) -> $int) -> Result<$int, FaultKind> {
+            self.touch(va, size_of::<$int>(), Access::Atomic);
             let page = self.tlb.page(self.env, self.vmid, va, Access::Atomic)?;
             if let Some(caches) = &mut self.caches {
                 caches.settle(page, va as usize % PAGE, size_of::<$int>());
@@ -118,9 +124,18 @@ macro_rules! scalar {
 }
 
 impl Context<'_> {
+    /// An access of the instruction to memory.
+    #[inline]
+    fn touch(&mut self, va: u64, bytes: usize, access: Access) {
+        if self.watching.on {
+            self.watching.touch(va, bytes, access);
+        }
+    }
+
     /// Chooses what an instruction of vector memory reads through.
     #[inline]
     pub(crate) fn vector(&mut self, i: &Inst) {
+        self.watching.begin();
         if let Some(caches) = &mut self.caches {
             caches.vector(i.scope);
         }
@@ -129,6 +144,7 @@ impl Context<'_> {
     /// Chooses the scalar cache.
     #[inline]
     pub(crate) fn scalar(&mut self) {
+        self.watching.on = false;
         if let Some(caches) = &mut self.caches {
             caches.scalar();
         }

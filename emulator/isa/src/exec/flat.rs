@@ -279,6 +279,14 @@ fn load_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let to = w.slot(i.dst);
+    if c.watching.on {
+        for l in active(w) {
+            for n in 0..count as usize {
+                w.v[to + n][l] = c.load_u32(a[l].wrapping_add(4 * n as u64))?;
+            }
+        }
+        return Ok(());
+    }
     if c.caches.is_some() {
         return load_cached(w, i, c, a, count);
     }
@@ -438,6 +446,14 @@ fn store_global<const L: usize>(
 ) -> Result<(), FaultKind> {
     let size = 4 * count as usize;
     let from = w.slot(i.src[1]);
+    if c.watching.on {
+        for l in active(w) {
+            for n in 0..count as usize {
+                c.store_u32(a[l].wrapping_add(4 * n as u64), w.v[from + n][l])?;
+            }
+        }
+        return Ok(());
+    }
     if c.caches.as_deref().is_some_and(Caches::has_second) {
         return store_held(w, from, c, a, count);
     }

@@ -154,7 +154,7 @@ fn set_hardware<const L: usize>(
         Kind::Hardware(register) if w.set_trap_register(register, field, new) => return Ok(()),
         // No exception of arithmetic is ever flagged: clearing the flags, as set_fpenv does, changes
         // nothing.
-        Kind::Hardware(Register::Nothing) if new == 0 => return Ok(()),
+        Kind::Hardware(Register::Nothing | Register::TrapControl) if new == 0 => return Ok(()),
         Kind::Hardware(Register::TrapStatus(own)) if new == 0 && field & !own == 0 => return Ok(()),
         _ => return Err(FaultKind::Unsupported("this hardware register")),
     };

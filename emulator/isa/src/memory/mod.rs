@@ -5,6 +5,7 @@ mod host;
 
 use crate::fault::Fault;
 pub use crate::fault::{Access, MemoryFault, Reason};
+use crate::watch::Watches;
 pub use host::{HostPage, PAGE};
 use std::num::NonZeroU32;
 
@@ -68,6 +69,11 @@ pub trait Env {
 
     /// s_sendmsg: the message and M0, and whether a trap handler sent it.
     fn interrupt(&mut self, message: u16, m0: u32, privileged: bool);
+
+    /// The watched addresses of the process.
+    fn watches(&self) -> Watches {
+        Watches::default()
+    }
 
     /// A wave has entered its trap handler for this.
     fn trapped(&mut self, _fault: &Fault) {}

@@ -41,10 +41,14 @@ pub static GFX1201: Target = Target {
     // RDNA4 ISA, section 3.3.3.
     lds_granule: 1024,
     registers,
-    // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: MEMVIOL 4, SAVE_CONTEXT 5, ILLEGAL_INST 6.
+    // TTMP1: the trap's number in bits 31:28. EXCP_FLAG_PRIV: ADDR_WATCH 3:0, MEMVIOL 4,
+    // SAVE_CONTEXT 5, ILLEGAL_INST 6, WAVE_START 8.
     traps: TrapLayout {
         id: (60, 4),
         memory_violation: 1 << 4,
+        watched: [1, 2, 4, 8],
+        start: 1 << 8,
+        enables_in_mode: false,
         illegal_instruction: 1 << 6,
         save_context: 1 << 5,
         split_barrier: true,
@@ -180,8 +184,9 @@ fn hardware_register(number: u32) -> Register {
         // In units of 128 dwords, by which Linux's handler reads it.
         6 => Register::LdsAlloc(512),
         17 => Register::TrapStatus(0),
-        // IB_STS, EXCP_FLAG_USER and TRAP_CTRL.
-        7 | 18 | 19 => Register::Nothing,
+        // IB_STS and EXCP_FLAG_USER.
+        7 | 18 => Register::Nothing,
+        19 => Register::TrapControl,
         20 => Register::ScratchBase { high: false },
         21 => Register::ScratchBase { high: true },
         23 => Register::HardwareId,

@@ -38,10 +38,14 @@ pub static GFX942: Target = Target {
     // 128 dwords: CDNA3 ISA, chapter 3.
     lds_granule: 512,
     registers,
-    // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, SAVECTX 10, ILLEGAL_INST 11.
+    // TTMP1: the trap's number in bits 23:16. TRAPSTS: MEM_VIOL 8, SAVECTX 10, ILLEGAL_INST 11,
+    // WAVE_BEGIN 23; watched addresses in bit 7 and EXCP_HI. MODE 20:12 has which of bits 8:0 trap.
     traps: TrapLayout {
         id: (48, 8),
         memory_violation: 1 << 8,
+        watched: [1 << 7, 1 << 12, 1 << 13, 1 << 14],
+        start: 1 << 23,
+        enables_in_mode: true,
         illegal_instruction: 1 << 11,
         save_context: 1 << 10,
         split_barrier: false,

@@ -52,6 +52,12 @@ pub struct TrapLayout {
     pub(crate) memory_violation: u32,
     /// ILLEGAL_INST.
     pub(crate) illegal_instruction: u32,
+    /// Those of watched addresses.
+    pub(crate) watched: [u32; 4],
+    /// WAVE_BEGIN, WAVE_START: the wave has executed nothing yet.
+    pub(crate) start: u32,
+    /// Which exceptions trap is in MODE, and not in a register of its own.
+    pub(crate) enables_in_mode: bool,
     /// SAVECTX, SAVE_CONTEXT: the wave is to be saved.
     pub(crate) save_context: u32,
     /// A wave arrives at its barrier by one instruction and waits by another.

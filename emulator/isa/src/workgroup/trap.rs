@@ -24,6 +24,7 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         }
         // The emulator finds it, and no hardware.
         FaultKind::Trap(_)
+        | FaultKind::Watched(_)
         | FaultKind::Return(_)
         | FaultKind::Unwaited { .. }
         | FaultKind::Race { .. } => None,
@@ -47,6 +48,16 @@ impl<const L: usize> Workgroup<L> {
         }
         let fault = self.report(cu, env, turn, kind);
         let wave = &mut self.waves[turn];
+        if let FaultKind::Watched(met) = kind {
+            for (n, flag) in layout.watched.iter().enumerate() {
+                wave.trap.flags |= if met & (1 << n) != 0 { *flag } else { 0 };
+            }
+            if wave.traps_on_watches(layout) && wave.trap.handler.entry != 0 {
+                wave.enter(layout, 0);
+                env.trapped(&fault);
+            }
+            return None;
+        }
         // There is no handler for an exception in the handler.
         if wave.trap.privileged || wave.trap.handler.entry == 0 {
             return Some(fault);

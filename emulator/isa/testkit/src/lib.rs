@@ -38,6 +38,8 @@ pub struct Flat {
     pub read_only: std::ops::Range<u64>,
     /// A second-level cache may hold stores back.
     pub held_back: bool,
+    /// The watched addresses.
+    pub watches: Watches,
 }
 
 impl Flat {
@@ -53,6 +55,7 @@ impl Flat {
             traps: Vec::new(),
             read_only: 0..0,
             held_back: false,
+            watches: Watches::default(),
         }
     }
 
@@ -67,6 +70,7 @@ impl Flat {
             traps: Vec::new(),
             read_only: 0..0,
             held_back: false,
+            watches: Watches::default(),
         }
     }
 
@@ -130,6 +134,9 @@ macro_rules! word { ($($t:ty),*) => { $(impl From<$t> for Word { fn from(v: $t) 
 word!(u8, u16, i16, u32, i32, f32, u64, i64, f64);
 
 impl Env for Flat {
+    fn watches(&self) -> Watches {
+        self.watches
+    }
     fn epoch(&self) -> u64 {
         self.epoch
     }

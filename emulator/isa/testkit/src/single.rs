@@ -65,6 +65,7 @@ pub fn perform<const L: usize>(
         lds,
         vmid: 0,
         others: Default::default(),
+        watching: Default::default(),
     };
     execute(wave, inst, &mut context)
 }
