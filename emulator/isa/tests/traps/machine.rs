@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wave with a program and a trap handler, on either chip.
 
+use rkfd_isa::Launch;
 use rkfd_isa::*;
 use rkfd_isa_testkit::*;
 
@@ -96,6 +97,17 @@ pub fn machine_with(chip: &Chip, program: &str, handler: Option<&str>) -> Machin
 
 /// With a work-group of so many work-items.
 pub fn machine_of(chip: &Chip, items: u16, program: &str, handler: Option<&str>) -> Machine {
+    machine_begun(chip, items, program, handler, Launch::default())
+}
+
+/// Whose waves begin as a debugger has chosen.
+pub fn machine_begun(
+    chip: &Chip,
+    items: u16,
+    program: &str,
+    handler: Option<&str>,
+    launch: Launch,
+) -> Machine {
     let mut memory = Flat::new(1 << 20);
     let mut cu = ComputeUnit::for_target(chip.target);
     let at = memory.alloc(4096);
@@ -127,6 +139,7 @@ pub fn machine_of(chip: &Chip, items: u16, program: &str, handler: Option<&str>)
             memory: MEMORY,
         },
         doorbell: DOORBELL,
+        launch,
         ..Dispatch::default()
     };
     let group = Workgroup::launch(&mut cu, &kernel, &dispatch, [0; 3], Scratch::default(), &[])

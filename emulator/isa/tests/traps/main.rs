@@ -4,6 +4,7 @@
 
 mod machine;
 mod saved;
+mod watched;
 
 use machine::*;
 use rkfd_isa::*;
