@@ -135,6 +135,10 @@ impl Registers for Shared {
         }
     }
 
+    fn watched(&self, xcc: u8) -> [u64; 4] {
+        self.regs(xcc).watched()
+    }
+
     fn waves(&self) -> &Arc<WaveSlots> {
         &self.waves
     }

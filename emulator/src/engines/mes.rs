@@ -121,6 +121,10 @@ impl Registers for Shared {
         self.regs().set_vmid(vmid, bank);
     }
 
+    fn watched(&self, _: u8) -> [u64; 4] {
+        self.regs().watched()
+    }
+
     fn waves(&self) -> &Arc<WaveSlots> {
         &self.waves
     }

@@ -260,6 +260,12 @@ impl Firmware {
                 sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
                 sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,
                 spi_gdbg: process.get(P::SPI_GDBG_PER_VMID_CNTL) as u32,
+                watch: [
+                    process.get(P::TCP_WATCH_CNTL_0) as u32,
+                    process.get(P::TCP_WATCH_CNTL_1) as u32,
+                    process.get(P::TCP_WATCH_CNTL_2) as u32,
+                    process.get(P::TCP_WATCH_CNTL_3) as u32,
+                ],
                 ..Vmid::default()
             }),
             handler: Handler::from_registers(

@@ -36,14 +36,17 @@ impl Firmware {
             Some(0) => {}
             _ => return not_modelled("a flag of a debugger"),
         }
-        let first = M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_0.word();
-        if p.0.iter().skip(first).take(4).any(|watch| *watch != 0) {
-            return not_modelled("a watched address");
-        }
+        let watch = [
+            M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_0,
+            M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_1,
+            M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_2,
+            M::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_3,
+        ]
+        .map(|field| p.get(field) as u32);
         let trap = p.get(M::SET_SHADER_DEBUGGER_TRAP_EN) as u32;
         let asked = p.get(M::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL) as u32;
-        if trap > 1 || asked & !Control::TRAP_EN.mask() != 0 {
-            return not_modelled("a trap of a debugger");
+        if trap > 1 || asked >> 16 != 0 {
+            return api(code::VALUE, "bits that SPI_GDBG_PER_VMID_CNTL lacks");
         }
         self.check_context("process_context_addr", context)?;
         let asked = Value::<Control>::new(asked);
@@ -53,8 +56,8 @@ impl Firmware {
         if let Some(pasid) = known.map(|k| k.pasid) {
             let chosen = |e: &crate::engines::cp::mec::line::Entry| e.pasid() == pasid;
             let turns = &mut self.mec.turns;
-            turns.change(chosen, |e| e.process.bank = Bank::Debug(control));
-            self.mec.set_debug(pasid, control);
+            turns.change(chosen, |e| e.process.bank = Bank::Debug(control, watch));
+            self.mec.set_debug(pasid, control, watch);
         } else if !self.members.debuggers.iter().any(|d| d.context == context) {
             let zero = [0; CONTEXT_SIZE as usize / 4];
             memory(
@@ -64,7 +67,11 @@ impl Firmware {
         }
         let debuggers = &mut self.members.debuggers;
         debuggers.retain(|d| d.context != context);
-        debuggers.push(Debugger { context, control });
+        debuggers.push(Debugger {
+            context,
+            control,
+            watch,
+        });
         Ok(())
     }
 

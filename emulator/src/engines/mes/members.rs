@@ -65,15 +65,16 @@ pub(super) struct Debugger {
     pub context: u64,
     /// SPI_GDBG_PER_VMID_CNTL.
     pub control: u32,
+    /// TCP_WATCH0_CNTL to 3.
+    pub watch: [u32; 4],
 }
 
 impl Members {
-    /// SPI_GDBG_PER_VMID_CNTL of a process that gets a queue.
-    pub fn debug_control(&self, process: &Process, p: &AddQueue) -> u32 {
+    /// SPI_GDBG_PER_VMID_CNTL and TCP_WATCH0_CNTL to 3 of a process that gets a queue.
+    pub fn debug_control(&self, process: &Process, p: &AddQueue) -> (u32, [u32; 4]) {
         let set = self.debuggers.iter().find(|d| d.context == process.context);
         let trap = p.is_set(AddQueue::TRAP_EN);
-        set.map_or(Value::zeroed().with(Control::TRAP_EN, trap).bits(), |d| {
-            d.control
-        })
+        let control = Value::zeroed().with(Control::TRAP_EN, trap).bits();
+        set.map_or((control, [0; 4]), |d| (d.control, d.watch))
     }
 }

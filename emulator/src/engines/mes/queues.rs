@@ -120,12 +120,13 @@ impl Firmware {
         }
         self.clear_contexts(p, &process, &member)?;
 
+        let (debug, watch) = self.members.debug_control(&process, p);
         let listed = Listed {
             pasid: process.pasid,
             page_table_base: process.page_table_base,
             quantum: quantum(p.get(A::PROCESS_QUANTUM)),
             control: Some(control),
-            bank: Bank::Debug(self.members.debug_control(&process, p)),
+            bank: Bank::Debug(debug, watch),
             handler: Handler::from_registers(
                 p.get(A::TRAP_HANDLER_ADDR) >> 8,
                 p.get(A::TMA_ADDR) >> 8,

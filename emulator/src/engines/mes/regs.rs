@@ -100,6 +100,14 @@ const STORED: &[(&str, u32)] = &[
     ("SQ_IND_INDEX", 0),
     ("TA_CNTL2", 0),
     ("TCP_CNTL", 0),
+    ("TCP_WATCH0_ADDR_H", 0),
+    ("TCP_WATCH0_ADDR_L", 0),
+    ("TCP_WATCH1_ADDR_H", 0),
+    ("TCP_WATCH1_ADDR_L", 0),
+    ("TCP_WATCH2_ADDR_H", 0),
+    ("TCP_WATCH2_ADDR_L", 0),
+    ("TCP_WATCH3_ADDR_H", 0),
+    ("TCP_WATCH3_ADDR_L", 0),
 ];
 
 /// What SQ_IND_INDEX may have: not vector registers lane by lane, nor one register after the other.
@@ -243,6 +251,7 @@ impl Regs {
             "SH_MEM_BASES" => vmid.sh_mem_bases,
             "SH_MEM_CONFIG" => vmid.sh_mem_config,
             "SPI_GDBG_PER_VMID_CNTL" => vmid.spi_gdbg,
+            "TCP_WATCH0_CNTL" => vmid.watch[0],
             "RLC_GPU_CLOCK_COUNT_LSB" => self.captured as u32,
             "RLC_GPU_CLOCK_COUNT_MSB" => (self.captured >> 32) as u32,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => 0,
@@ -308,6 +317,7 @@ impl Regs {
             "SH_MEM_CONFIG" => bank.sh_mem_config = value,
             "SPI_GDBG_PER_VMID_CNTL" => bank.spi_gdbg = value,
             "RLC_CAPTURE_GPU_CLOCK_COUNT" => self.captured = now(),
+            "TCP_WATCH0_CNTL" => return undefined("firmware sets it with the process"),
             "SQ_IND_DATA" => return undefined("what waves are is not modelled to be set"),
             "SQ_IND_INDEX" if value & PLAIN_INDEX != value => {
                 return undefined("only a wave's registers, one at a time, are modelled");
@@ -519,6 +529,15 @@ impl Regs {
     pub fn vmid(&self, vmid: u8) -> Vmid {
         let bank = self.vmid.get(usize::from(vmid));
         bank.copied().unwrap_or_default()
+    }
+
+    /// TCP_WATCH0_ADDR to 3.
+    pub fn watched(&self) -> [u64; 4] {
+        let word = |n, half| {
+            let name = format!("TCP_WATCH{n}_ADDR_{half}");
+            self.stored.get(&name).unwrap_or(0)
+        };
+        std::array::from_fn(|n| u64::from(word(n, 'L')) | (u64::from(word(n, 'H')) << 32))
     }
 
     /// Sets a VMID's bank.

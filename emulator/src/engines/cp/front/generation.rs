@@ -45,6 +45,8 @@ pub struct Generation {
     pub message: fn(u32, bool) -> [u32; 4],
     /// Waves have a trap handler only where COMPUTE_PGM_RSRC2.TRAP_PRESENT is set.
     pub asks_for_traps: bool,
+    /// Bits of TCP_WATCH0_CNTL.MASK.
+    pub watch_mask: u32,
     /// What SQ_IND_DATA shows.
     pub(crate) waves: &'static waves::Registers,
 }

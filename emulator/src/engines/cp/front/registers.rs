@@ -21,6 +21,8 @@ pub struct Vmid {
     pub sh_mem_config: u32,
     /// SPI_GDBG_PER_VMID_CNTL.
     pub spi_gdbg: u32,
+    /// TCP_WATCH0_CNTL to 3.
+    pub watch: [u32; 4],
     /// SQ_SHADER_TBA and SQ_SHADER_TMA.
     pub handler: Handler,
 }
@@ -44,6 +46,8 @@ pub(crate) trait Registers: Send + Sync {
     fn vmid(&self, vmid: u8) -> Vmid;
     /// Sets a VMID's bank.
     fn set_vmid(&self, vmid: u8, bank: Vmid);
+    /// TCP_WATCH0_ADDR to 3 of an XCC.
+    fn watched(&self, xcc: u8) -> [u64; 4];
     /// The slots of waves.
     fn waves(&self) -> &Arc<WaveSlots>;
 }

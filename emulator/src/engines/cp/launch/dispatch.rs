@@ -20,6 +20,7 @@ use super::window::{Notice, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
+use crate::engines::cp::front::debug::Debugged;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::{Occupant, Taken, WaveSlots, WaveState};
 use crate::memory::{Hub, Memory, VmFault};
@@ -62,6 +63,8 @@ pub struct FromQueue {
     /// Its HQD now, and the slots of waves.
     pub(crate) slot: Slot,
     pub(crate) slots: Arc<WaveSlots>,
+    /// What its debugger has chosen.
+    pub(crate) debugged: Debugged,
     /// The VMID of the process now.
     pub vmid: u8,
     /// Scratch memory.
@@ -105,6 +108,7 @@ pub struct Dispatch {
     pub vmid: AtomicU8,
     share: Share,
     slots: Arc<WaveSlots>,
+    debugged: Debugged,
     /// Workgroups in each dimension, of all XCCs.
     pub groups: [u32; 3],
     /// Workgroups of its share.
@@ -184,6 +188,7 @@ impl Dispatch {
             share,
             slot,
             slots,
+            debugged,
             vmid,
             scratch,
             room,
@@ -231,6 +236,7 @@ impl Dispatch {
             vmid: AtomicU8::new(vmid),
             share,
             slots,
+            debugged,
             groups,
             // More than can ever be counted to is as good as endless.
             total: share.count(
@@ -395,8 +401,10 @@ impl Dispatch {
 
     /// One turn of a worker, that of a compute unit of this number; false when it finds nothing more to do here.
     pub(crate) fn turn(self: &Arc<Self>, unit: usize, cu: &mut ComputeUnit) -> bool {
+        let vmid = self.vmid.load(Ordering::Acquire);
         let mut window = Window {
             env: &*self.env,
+            watches: self.debugged.watches(vmid, self.share.xcc),
             hub: Hub::Gfx(self.share.xcc),
             vmid: &self.vmid,
             gws: self.gws.as_deref(),
@@ -539,7 +547,11 @@ impl Dispatch {
             let [x, y, _] = self.groups.map(u64::from);
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
             let scratch = self.scratch_of(place);
-            let group = Group::launch(cu, &self.kernel, &self.params, id, scratch, &self.preloaded);
+            let params = rkfd_isa::Dispatch {
+                launch: self.debugged.launch(vmid),
+                ..self.params
+            };
+            let group = Group::launch(cu, &self.kernel, &params, id, scratch, &self.preloaded);
             let _ = group.as_ref().map(|group| self.seat(group, place));
             let keys = [("vmid", self.vmid.load(Ordering::Acquire).into())];
             // A rule that stops the device here stops it before the first instruction.

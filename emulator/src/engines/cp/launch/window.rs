@@ -7,7 +7,7 @@ use crate::device::Env;
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
 use crate::rules::{Effect, Event, Kind};
-use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason};
+use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason, Watches};
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// What a wave reports besides its results.
@@ -32,6 +32,8 @@ pub struct Window<'a> {
     pub vmid: &'a AtomicU8,
     /// The queue's semaphores and barriers on its XCC.
     pub(crate) gws: Option<&'a Gws>,
+    /// The process's watched addresses.
+    pub watches: Watches,
     /// The last access that did not translate.
     pub fault: Option<mem::VmFault>,
     /// What shaders sent or met that the packet processor passes on.
@@ -87,6 +89,10 @@ impl rkfd_isa::Env for Window<'_> {
 
     fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {
         self.notices.push(Notice::Message(message, m0, privileged));
+    }
+
+    fn watches(&self) -> Watches {
+        self.watches
     }
 
     fn trapped(&mut self, fault: &Fault) {

@@ -27,8 +27,8 @@ pub(crate) struct Listed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bank {
     Whole(Vmid),
-    /// SPI_GDBG_PER_VMID_CNTL.
-    Debug(u32),
+    /// SPI_GDBG_PER_VMID_CNTL, and TCP_WATCH0_CNTL to 3.
+    Debug(u32, [u32; 4]),
 }
 
 /// A process that has a VMID.

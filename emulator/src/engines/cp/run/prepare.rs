@@ -4,6 +4,7 @@
 //!
 //! Source: HSA runtime, `amd_hsa_queue.h`.
 
+use crate::engines::cp::front::debug::{self, Debugged};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
 use crate::engines::cp::front::shader::TRAP_PRESENT;
 use crate::engines::cp::launch::dispatch::{Dispatch, FromQueue, ScratchArea};
@@ -38,6 +39,7 @@ impl Mec {
             env: &*self.env,
             hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
+            watches: Default::default(),
             fault: None,
             notices: Vec::new(),
         };
@@ -110,6 +112,14 @@ impl Mec {
     ) -> Result<SplitDispatch, PacketError> {
         params.handler = self.handler_of(h);
         params.doorbell = h.q.doorbell / 2;
+        let (launch, missing) = debug::launch(&self.regs.vmid(h.owner.vmid));
+        params.launch = launch;
+        if let Some(what) = missing {
+            let report = self.env.report();
+            report.fault(format_args!(
+                "a debugger asks for {what}, which is not modelled"
+            ));
+        }
         // A trial, so that what can't be launched is the packet's error and not a worker's.
         let wave = Scratch {
             base: scratch.base,
@@ -147,6 +157,10 @@ impl Mec {
                     share,
                     slot: h.slot,
                     slots: self.regs.waves().clone(),
+                    debugged: Debugged {
+                        regs: self.regs.clone(),
+                        mask_bits: self.generation.watch_mask,
+                    },
                     vmid: h.owner.vmid,
                     scratch: ScratchArea { base, ..scratch },
                     room: load.room.clone(),

@@ -108,7 +108,7 @@ impl Mec {
             "wave_trap",
             &[("queue", Value::Text(&name)), ("cause", Value::Text(&text))],
         );
-        if matches!(fault.kind, FaultKind::Trap(_)) {
+        if matches!(fault.kind, FaultKind::Trap(_) | FaultKind::Watched(_)) {
             return;
         }
         self.env

@@ -36,8 +36,9 @@ impl Mec {
         self.env.pasids().bind(vmid, Some(pasid));
         let bank = match p.bank {
             Bank::Whole(bank) => bank,
-            Bank::Debug(spi_gdbg) => Vmid {
+            Bank::Debug(spi_gdbg, watch) => Vmid {
                 spi_gdbg,
+                watch,
                 ..self.regs.vmid(vmid)
             },
         };
@@ -75,12 +76,13 @@ impl Mec {
         Some(owner)
     }
 
-    /// Sets SPI_GDBG_PER_VMID_CNTL of a process that has a VMID.
-    pub fn set_debug(&self, pasid: u16, spi_gdbg: u32) {
+    /// Sets SPI_GDBG_PER_VMID_CNTL and TCP_WATCH0_CNTL to 3 of a process that has a VMID.
+    pub fn set_debug(&self, pasid: u16, spi_gdbg: u32, watch: [u32; 4]) {
         let mapped = self.processes.iter().filter(|p| p.owner.pasid == pasid);
         for vmid in mapped.map(|p| p.owner.vmid) {
             let bank = Vmid {
                 spi_gdbg,
+                watch,
                 ..self.regs.vmid(vmid)
             };
             self.regs.set_vmid(vmid, bank);

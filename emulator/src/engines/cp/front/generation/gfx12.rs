@@ -67,6 +67,7 @@ pub static GFX12: Generation = Generation {
     message,
     // SQ_SHADER_TBA_HI.TRAP_EN, which firmware sets with the address.
     asks_for_traps: false,
+    watch_mask: 23,
     waves: &waves::gfx12::GFX12,
 };
 

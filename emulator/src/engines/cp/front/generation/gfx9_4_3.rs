@@ -104,6 +104,7 @@ pub static GFX9_4_3: Generation = Generation {
     wave_error,
     message,
     asks_for_traps: true,
+    watch_mask: 24,
     waves: &waves::gfx9_4_3::GFX9_4_3,
 };
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a debugger has chosen for a VMID's waves: how they begin, and which addresses are watched.
+//!
+//! SPI_GDBG_PER_VMID_CNTL is the chips' own register; a scheduler sets it and TCP_WATCH0_CNTL to 3 with the
+//! process, and the driver TCP_WATCH0_ADDR to 3, which all processes share.
+//!
+//! Sources: Linux, `amdgpu/amdgpu_amdkfd_gc_9_4_3.c`, `amdgpu/amdgpu_amdkfd_gfx_v12.c`; the launch modes are
+//! `enum kfd_dbg_trap_wave_launch_mode` of `kfd_ioctl.h`.
+
+use super::registers::{Registers, Vmid};
+// The same bits on all chips.
+use rkfd_hw::regs::gc_9_4_3::SPI_GDBG_PER_VMID_CNTL as Control;
+use rkfd_hw::regs::Value;
+use rkfd_isa::{Launch, Watch, Watches};
+use std::sync::Arc;
+
+/// LAUNCH_MODE: waves begin as ever, or halted.
+const NORMAL: u32 = 0;
+const HALT: u32 = 1;
+/// EXCP_EN of arithmetic.
+const ARITHMETIC: u32 = 0x7f;
+
+/// How waves of a VMID begin, and what of it is not modelled.
+pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
+    let control = Value::<Control>::new(bank.spi_gdbg);
+    let (exceptions, mode) = (
+        control.get(Control::EXCP_EN),
+        control.get(Control::LAUNCH_MODE),
+    );
+    let missing = if exceptions & ARITHMETIC != 0 {
+        Some("that exceptions of arithmetic trap")
+    } else if control.is_set(Control::TRAP_ON_END) {
+        Some("a trap at the end of each wave")
+    } else if control.is_set(Control::STALL_VMID) {
+        Some("a process whose waves are stalled")
+    } else if mode != NORMAL && mode != HALT {
+        Some("waves that begin neither as ever nor halted")
+    } else {
+        None
+    };
+    let launch = Launch {
+        exceptions: exceptions & !ARITHMETIC,
+        halted: mode == HALT,
+        trapped: control.is_set(Control::TRAP_ON_START),
+    };
+    (launch, missing)
+}
+
+/// A queue's way to what its debugger has chosen.
+#[derive(Clone)]
+pub(crate) struct Debugged {
+    pub regs: Arc<dyn Registers>,
+    /// Bits of TCP_WATCH_CNTL.MASK.
+    pub mask_bits: u32,
+}
+
+impl Debugged {
+    /// How waves of a VMID begin now.
+    pub fn launch(&self, vmid: u8) -> Launch {
+        launch(&self.regs.vmid(vmid)).0
+    }
+
+    /// The addresses that are watched now for a VMID on an XCC.
+    pub fn watches(&self, vmid: u8, xcc: u8) -> Watches {
+        let controls = self.regs.vmid(vmid).watch;
+        if controls == [0; 4] {
+            return Watches::default();
+        }
+        let addresses = self.regs.watched(xcc);
+        std::array::from_fn(|n| Watch::from_registers(addresses[n], controls[n], self.mask_bits))
+    }
+}
