@@ -29,16 +29,23 @@ use kernel::{
     }, //
 };
 
+mod debug;
 mod hal;
 mod hqd;
 mod info;
 mod occupancy;
 mod waves;
 
+pub(crate) use debug::{
+    WatchPoint,
+    WatchPoints,
+    TRAPS, //
+};
 pub(crate) use hal::{
     hal,
     Files,
-    Hal, //
+    Hal,
+    WATCHES, //
 };
 pub(crate) use hqd::Loaded;
 pub(crate) use info::read_chip;
@@ -55,6 +62,9 @@ pub(crate) struct Gfx {
     /// Where programs begin, if the driver has loaded them and has to say so.
     #[pin]
     starts: Mutex<Option<Starts>>,
+    /// Which registers of watched addresses are taken.
+    #[pin]
+    watches: Mutex<[bool; WATCHES]>,
 }
 
 impl Gfx {
@@ -71,6 +81,7 @@ impl Gfx {
                 hal,
                 selected <- new_mutex!((), "rkfd GRBM"),
                 starts <- new_mutex!(starts, "rkfd starts"),
+                watches <- new_mutex!([false; WATCHES], "rkfd watches"),
             }),
             GFP_KERNEL,
         )

@@ -27,7 +27,8 @@ use crate::{
     },
     gfx::{
         Gfx,
-        PipeInterrupts, //
+        PipeInterrupts,
+        WatchPoint, //
     },
     glue::{
         devcgroup::{
@@ -173,6 +174,15 @@ impl Gpu {
     /// The clock counter; 0 when the device is gone.
     pub(crate) fn clock(&self) -> u64 {
         self.gfx.clock()
+    }
+
+    /// A register for a watched address.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when all are taken.
+    pub(crate) fn watch_point(&self) -> Result<WatchPoint> {
+        WatchPoint::new(&self.gfx)
     }
 
     /// The graphics core.

@@ -30,12 +30,31 @@ use kernel::{
 mod v12_0;
 mod v9_4_3;
 
+/// How many addresses a GPU can watch (`num_of_watch_points`).
+pub(crate) const WATCHES: usize = 4;
+
 /// GRBM_GFX_CNTL: chooses which HQD's or which address space's registers are seen.
 pub(crate) struct Grbm {
     pub(super) me: AnyField<2>,
     pub(super) pipe: AnyField<2>,
     pub(super) queue: AnyField<3>,
     pub(super) vmid: AnyField<4>,
+}
+
+/// What debuggers choose: SPI_GDBG_PER_VMID_CNTL and TCP_WATCH.
+pub(crate) struct Debug {
+    pub(super) trap: AnyField<1>,
+    pub(super) exceptions: AnyField<9>,
+    pub(super) replace: AnyField<1>,
+    pub(super) start: AnyField<1>,
+    pub(super) end: AnyField<1>,
+    pub(super) mode: AnyField<2>,
+    /// The upper and the lower half of each watched address.
+    pub(super) watched: [[AnyReg; 2]; WATCHES],
+    /// Bits of the mask, from bit 0 on.
+    pub(super) watch_mask: u32,
+    pub(super) watch_mode: AnyField<2>,
+    pub(super) watch_valid: AnyField<1>,
 }
 
 /// The registers that all graphics cores have, each at its own place.
@@ -58,6 +77,8 @@ pub(crate) struct Registers {
     pub(super) waves: AnyReg,
     /// The bits of the latter that count.
     pub(super) waves_mask: u32,
+    /// How waves of an address space begin, and which addresses are watched.
+    pub(super) debug: Debug,
     /// Interrupts of the selected compute pipe: end of pipe and bad opcodes.
     pub(super) end_of_pipe: AnyField<1>,
     pub(super) bad_opcode: AnyField<1>,
@@ -84,6 +105,25 @@ macro_rules! registers {
             slotted: $gc::SPI_CSQ_WF_ACTIVE_STATUS.any(),
             waves: $gc::SPI_CSQ_WF_ACTIVE_COUNT_0.any(),
             waves_mask: $gc::SPI_CSQ_WF_ACTIVE_COUNT_0::COUNT.mask(),
+            debug: $crate::gfx::hal::Debug {
+                trap: $gc::SPI_GDBG_PER_VMID_CNTL.field($gc::SPI_GDBG_PER_VMID_CNTL::TRAP_EN),
+                exceptions: $gc::SPI_GDBG_PER_VMID_CNTL.field($gc::SPI_GDBG_PER_VMID_CNTL::EXCP_EN),
+                replace: $gc::SPI_GDBG_PER_VMID_CNTL
+                    .field($gc::SPI_GDBG_PER_VMID_CNTL::EXCP_REPLACE),
+                start: $gc::SPI_GDBG_PER_VMID_CNTL
+                    .field($gc::SPI_GDBG_PER_VMID_CNTL::TRAP_ON_START),
+                end: $gc::SPI_GDBG_PER_VMID_CNTL.field($gc::SPI_GDBG_PER_VMID_CNTL::TRAP_ON_END),
+                mode: $gc::SPI_GDBG_PER_VMID_CNTL.field($gc::SPI_GDBG_PER_VMID_CNTL::LAUNCH_MODE),
+                watched: [
+                    [$gc::TCP_WATCH0_ADDR_H.any(), $gc::TCP_WATCH0_ADDR_L.any()],
+                    [$gc::TCP_WATCH1_ADDR_H.any(), $gc::TCP_WATCH1_ADDR_L.any()],
+                    [$gc::TCP_WATCH2_ADDR_H.any(), $gc::TCP_WATCH2_ADDR_L.any()],
+                    [$gc::TCP_WATCH3_ADDR_H.any(), $gc::TCP_WATCH3_ADDR_L.any()],
+                ],
+                watch_mask: $gc::TCP_WATCH0_CNTL::MASK.mask(),
+                watch_mode: $gc::TCP_WATCH0_CNTL.field($gc::TCP_WATCH0_CNTL::MODE),
+                watch_valid: $gc::TCP_WATCH0_CNTL.field($gc::TCP_WATCH0_CNTL::VALID),
+            },
             end_of_pipe: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::TIME_STAMP_INT_ENABLE),
             bad_opcode: $gc::CPC_INT_CNTL.field($gc::CPC_INT_CNTL::OPCODE_ERROR_INT_ENABLE),
         }
