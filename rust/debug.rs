@@ -28,6 +28,7 @@ use kernel::{
 mod events;
 mod queues;
 pub(crate) mod runtime;
+mod waves;
 
 pub(crate) use events::{
     exception_info,
@@ -41,6 +42,13 @@ pub(crate) use queues::{
     resume,
     snapshot,
     suspend, //
+};
+pub(crate) use waves::{
+    clear_watch,
+    launch_mode,
+    launch_override,
+    watch,
+    Override, //
 };
 
 /// Runs `f` with a process' state.
@@ -135,6 +143,7 @@ pub(crate) fn leave(target: &Process, state: &mut State) -> Option<Session> {
 /// What a debugger changed in queues and waves is undone (`kfd_dbg_trap_deactivate`).
 fn deactivate(target: &Process, state: &mut State) {
     queues::resume_all(target, state);
+    waves::reset(target, state);
     set_trap_flag(state, false);
 }
 

@@ -22,7 +22,10 @@ use crate::{
         Doorbell,
         Doorbells, //
     },
-    gfx::Gfx,
+    gfx::{
+        Gfx,
+        WATCHES, //
+    },
     gmc::{
         gart,
         Gart,
@@ -125,14 +128,23 @@ pub(crate) struct ProcessConfig {
     /// SH_MEM_BASES: where local and scratch memory appear, in units of 2^48 bytes.
     pub(crate) sh_mem_bases: u32,
     pub(crate) sh_mem_config: u32,
-    /// SPI_GDBG_PER_VMID_CNTL: whether waves start with trap temporaries set up.
-    pub(crate) spi_gdbg_per_vmid_cntl: u32,
+    /// SPI_GDBG_PER_VMID_CNTL: whether waves start with trap temporaries set up and what makes them trap; and how they
+    /// begin.
+    pub(crate) trap_override: u32,
+    pub(crate) launch_mode: u32,
+    /// TCP_WATCH_CNTL of the addresses that are watched.
+    pub(crate) watches: [u32; WATCHES],
 }
 
 impl ProcessConfig {
     /// Whether there is a trap handler.
     fn has_trap(&self) -> bool {
         !self.tba.is_null()
+    }
+
+    /// SPI_GDBG_PER_VMID_CNTL.
+    fn spi_gdbg_per_vmid_cntl(&self) -> u32 {
+        self.trap_override | self.launch_mode
     }
 
     /// Without a trap handler, memory as KFD places it (`update_qpd` upstream).
@@ -143,7 +155,9 @@ impl ProcessConfig {
             tma: GpuVa::NULL,
             sh_mem_bases: chip.family.sh_mem_bases,
             sh_mem_config: chip.family.sh_mem_config,
-            spi_gdbg_per_vmid_cntl: chip.family.trap_setup,
+            trap_override: chip.family.trap_setup,
+            launch_mode: 0,
+            watches: [0; WATCHES],
         }
     }
 }

@@ -46,8 +46,8 @@ mod permitted;
 pub(crate) use node::{
     array_count,
     capability,
-    CAPABILITY2,
-    DEBUG_PROP, //
+    debug_prop,
+    CAPABILITY2, //
 };
 
 /// A GPU, and the minor of its render node.

@@ -5,8 +5,7 @@
 //! A program may debug itself, whom it traces (ptrace), and who was attached to when it traced them. Whoever it
 //! attaches to needs no `/dev/kfd` open yet.
 //!
-//! Waves can't be launched halted or with exceptions of their own choice, and addresses can't be watched: such
-//! operations get what hardware gives that has none of it.
+//! Waves can't be made to do one operation at a time (SET_FLAGS): that gets what hardware gives that can't.
 //!
 //! Source: Linux, `kfd_ioctl_set_debug_trap` of `amdkfd/kfd_chardev.c`.
 
@@ -117,26 +116,23 @@ fn control(target: &Arc<Process>, op: u32, a: &mut Argument<'_>) -> Result<usize
             Ok(())
         }),
         abi::OP_SET_FLAGS => with(a, |args| flags(target, args)),
-        abi::OP_SET_WAVE_LAUNCH_OVERRIDE => with(a, launch_override),
-        // The ordinary way is the only one.
+        abi::OP_SET_WAVE_LAUNCH_OVERRIDE => with(a, |args| launch_override(target, args)),
         abi::OP_SET_WAVE_LAUNCH_MODE => with(a, |args: &mut abi::DbgTrapSetWaveLaunchModeArgs| {
-            match args.launch_mode as u8 {
-                0 => Ok(()),
-                _ => Err(EINVAL),
-            }
+            // CAST: Upstream takes a byte of it.
+            debug::launch_mode(target, (args.launch_mode as u8).into())
         }),
-        // None is free.
         abi::OP_SET_NODE_ADDRESS_WATCH => {
             with(a, |args: &mut abi::DbgTrapSetNodeAddressWatchArgs| {
-                device(target, args.gpu_id)?;
-                Err(ENOMEM)
+                let device = device(target, args.gpu_id)?;
+                // No watch, if there will be none.
+                args.id = u32::MAX;
+                args.id = debug::watch(target, device, args.address, args.mask, args.mode)?;
+                Ok(())
             })
         }
-        // The process has none.
         abi::OP_CLEAR_NODE_ADDRESS_WATCH => {
             with(a, |args: &mut abi::DbgTrapClearNodeAddressWatchArgs| {
-                device(target, args.gpu_id)?;
-                Err(EINVAL)
+                debug::clear_watch(target, device(target, args.gpu_id)?, args.id)
             })
         }
         _ => Err(EINVAL),
@@ -282,7 +278,7 @@ fn devices(target: &Process, args: &mut abi::DbgTrapDeviceSnapshotArgs) -> Resul
             simd_arrays_per_engine: chip.shader_arrays_per_engine,
             num_xcc: chip.num_xcc,
             capability: topology::capability(chip),
-            debug_prop: topology::DEBUG_PROP,
+            debug_prop: topology::debug_prop(gpu),
             capability2: topology::CAPABILITY2,
             pad: 0,
         };
@@ -349,16 +345,15 @@ fn flags(target: &Process, args: &mut abi::DbgTrapSetFlagsArgs) -> Result {
     })
 }
 
-/// Which exceptions make waves trap: none of them is at a debugger's choice.
-fn launch_override(args: &mut abi::DbgTrapSetWaveLaunchOverrideArgs) -> Result {
-    let asked = core::mem::take(&mut args.support_request_mask);
-    match args.override_mode {
-        abi::OVERRIDE_OR | abi::OVERRIDE_REPLACE => {}
-        _ => return Err(EPERM),
-    }
-    if asked != 0 {
-        return Err(EACCES);
-    }
-    args.enable_mask = 0;
-    Ok(())
+/// Which exceptions make waves trap.
+fn launch_override(target: &Process, args: &mut abi::DbgTrapSetWaveLaunchOverrideArgs) -> Result {
+    let mut wanted = debug::Override {
+        mode: args.override_mode,
+        chosen: args.support_request_mask,
+        on: args.enable_mask,
+    };
+    let result = debug::launch_override(target, &mut wanted);
+    args.support_request_mask = wanted.chosen;
+    args.enable_mask = wanted.on;
+    result
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bo::Bo,
     counts::Usage,
+    gfx::WatchPoints,
     gpu::Gpu,
     ids::IdTable,
     mmap::VmFile,
@@ -67,6 +68,8 @@ pub(crate) struct DeviceState {
     /// GEM objects of the program's memory that changed. The queues are evicted once for them all.
     pub(crate) waiting: u32,
     pub(crate) config: ProcessConfig,
+    /// What a debugger watches.
+    pub(crate) watches: WatchPoints,
     pub(crate) usage: Arc<Usage>,
 }
 
@@ -84,6 +87,7 @@ impl DeviceState {
             paused: false,
             waiting: 0,
             config: ProcessConfig::for_chip(gpu.chip()),
+            watches: Default::default(),
             usage: usage.clone(),
         }
     }

@@ -179,7 +179,10 @@ impl Firmware for Mes {
         before: &ProcessConfig,
     ) -> Result {
         // MES learns of a trap handler with the queues that it gets from now on.
-        let its = |config: &ProcessConfig| (config.runtime, config.spi_gdbg_per_vmid_cntl);
+        let its = |config: &ProcessConfig| {
+            let control = config.spi_gdbg_per_vmid_cntl();
+            (config.runtime, control, config.watches)
+        };
         match its(&state.entry(process)?.config) == its(before) {
             true => Ok(()),
             false => state.set_debugger(parts, process),

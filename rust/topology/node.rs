@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     chip::ChipInfo,
+    gfx::WATCHES,
     glue::{
         kobject::{
             Dir,
@@ -88,12 +89,20 @@ impl Show for Properties {
     }
 }
 
-/// `capability2` and `debug_prop` of a GPU: no wave's address can be watched, and nothing is said about what waves
-/// know of their dispatch.
+/// `capability2` of a GPU.
 pub(crate) const CAPABILITY2: u32 = 0;
-pub(crate) const DEBUG_PROP: u32 = 0;
 
-/// `capability` of a GPU. Debuggers attach, and suspend queues; how waves are launched is not at their choice.
+/// `debug_prop` of a GPU: the bits of addresses that a watch's mask has. Nothing is said about what waves know of
+/// their dispatch.
+pub(crate) fn debug_prop(gpu: &Gpu) -> u32 {
+    let (high, low) = gpu.gfx().watch_mask();
+    high << abi::DBG_WATCH_MASK_HIGH_SHIFT | low << abi::DBG_WATCH_MASK_LOW_SHIFT
+}
+
+/// How many addresses can be watched, where `capability` has it.
+const WATCHES_LOG2: u32 = WATCHES.ilog2() << abi::CAP_WATCH_POINTS_SHIFT;
+
+/// `capability` of a GPU. Debuggers attach, suspend queues, choose how waves begin, and watch addresses.
 /// Firmware of these chips leaves exceptions to the trap handler, by which a runtime decides whether to install its own
 /// (`kfd_topology_set_dbg_firmware_support`).
 pub(crate) fn capability(chip: &ChipInfo) -> u32 {
@@ -101,7 +110,11 @@ pub(crate) fn capability(chip: &ChipInfo) -> u32 {
     let revision = (chip.rev_id << abi::CAP_ASIC_REVISION_SHIFT) & abi::CAP_ASIC_REVISION_MASK;
     doorbells
         | revision
+        | abi::CAP_WATCH_POINTS
+        | WATCHES_LOG2
         | abi::CAP_TRAP_DEBUG_SUPPORT
+        | abi::CAP_LAUNCH_OVERRIDE
+        | abi::CAP_LAUNCH_MODE
         | abi::CAP_QUEUE_RESET
         | abi::CAP_DEBUG_FIRMWARE
         | chip.family.capabilities
@@ -261,7 +274,7 @@ impl Properties {
             ("fw_version", chip.mec_fw_version.into()),
             ("capability", capability(chip).into()),
             ("capability2", CAPABILITY2.into()),
-            ("debug_prop", DEBUG_PROP.into()),
+            ("debug_prop", debug_prop(gpu).into()),
             ("sdma_fw_version", chip.sdma_fw_version.into()),
             ("unique_id", 0),
             ("num_xcc", chip.num_xcc.into()),

@@ -193,6 +193,7 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
 /// `pm_map_process_aldebaran`.
 fn map_process<F: Firmware>(entry: &Entry<F>, chip: &ChipInfo) -> Result<MapProcess> {
     let config = &entry.config;
+    let [first, second, third, fourth] = config.watches;
     let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
     Ok(MapProcess::zeroed()
         .with(MapProcess::HEADER, pm4::header(op::MAP_PROCESS, 21))
@@ -206,8 +207,12 @@ fn map_process<F: Firmware>(entry: &Entry<F>, chip: &ChipInfo) -> Result<MapProc
         .ok_or(EINVAL)?
         .with(
             MapProcess::SPI_GDBG_PER_VMID_CNTL,
-            config.spi_gdbg_per_vmid_cntl,
+            config.spi_gdbg_per_vmid_cntl(),
         )
+        .with(MapProcess::TCP_WATCH_CNTL_0, first)
+        .with(MapProcess::TCP_WATCH_CNTL_1, second)
+        .with(MapProcess::TCP_WATCH_CNTL_2, third)
+        .with(MapProcess::TCP_WATCH_CNTL_3, fourth)
         .try_with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
         .ok_or(EINVAL)?
         .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config)

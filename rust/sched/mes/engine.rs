@@ -59,7 +59,10 @@ use crate::{
         },
         value::Bounded, //
     },
-    sched::Parts,
+    sched::{
+        Parts,
+        ProcessConfig, //
+    },
     types::{
         DoorbellWord,
         GpuVa,
@@ -369,9 +372,19 @@ impl Engine {
 
     /// What waves of a process do for a debugger, of which there is none: they have trap temporaries
     /// (`kfd_dbg_set_mes_debug_mode`). The first time clears the context.
-    pub(super) fn set_debugger(&self, context: GpuVa, control: u32) -> Result<(), Failure> {
+    pub(super) fn set_debugger(
+        &self,
+        context: GpuVa,
+        config: &ProcessConfig,
+    ) -> Result<(), Failure> {
+        let control = config.spi_gdbg_per_vmid_cntl();
+        let [first, second, third, fourth] = config.watches;
         let frame = shader_debugger(context)
             .with(Misc::SET_SHADER_DEBUGGER_SPI_GDBG_PER_VMID_CNTL, control)
+            .with(Misc::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_0, first)
+            .with(Misc::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_1, second)
+            .with(Misc::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_2, third)
+            .with(Misc::SET_SHADER_DEBUGGER_TCP_WATCH_CNTL_3, fourth)
             .with(Misc::SET_SHADER_DEBUGGER_TRAP_EN, 1);
         run!(self.scheduler.lock(), Misc, frame)
     }

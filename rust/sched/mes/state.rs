@@ -278,11 +278,11 @@ impl State<Mes> {
         process: &Arc<SchedProcess>,
     ) -> Result {
         let entry = self.entry(process)?;
-        let control = entry.config.spi_gdbg_per_vmid_cntl;
+        let config = entry.config;
         let context = entry.known.context.clone();
         let done = self
             .engine(parts)?
-            .set_debugger(context.gpu_addr(), control);
+            .set_debugger(context.gpu_addr(), &config);
         self.settle(parts, "SET_SHADER_DEBUGGER", &context, done)
     }
 
