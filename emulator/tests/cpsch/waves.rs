@@ -11,6 +11,7 @@ use crate::rig::Rig;
 use rkfd_emulator_testkit::code::pointers;
 use rkfd_hw::aql::KernelDispatch as K;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+use rkfd_hw::pm4::MapProcess;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 
 /// `ixSQ_WAVE_*` of `gc_9_4_3_offset.h`.
@@ -130,6 +131,63 @@ fn a_wave_that_an_illegal_instruction_stopped_is_at_it() {
     rig.unmap();
     rig.fence();
     assert_eq!(found(&rig, 0), Vec::<Place>::new(), "they have left");
+}
+
+/// The address is each XCC's own, the rest comes with the process in the run list.
+#[test]
+fn waves_meet_what_a_debugger_watches() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    p.set_handler(p.new_words(&[0xbf8d_0001, 0xbe80_1f6c]), 0);
+    q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
+    let (packet, sums, wanted) = vadd(&p, 256, 1, 0);
+    rig.write(gc::TCP_WATCH3_ADDR_H, (sums >> 32) as u32 & 0xffff);
+    rig.write(gc::TCP_WATCH3_ADDR_L, sums as u32);
+    let listed = |control: u64, watch: u64| {
+        let mut map = MapProcess::read(&p.map(1)).unwrap();
+        for (field, value) in [
+            (MapProcess::SPI_GDBG_PER_VMID_CNTL, control),
+            (MapProcess::TCP_WATCH_CNTL_3, watch),
+        ] {
+            map = map.try_with(field, value).unwrap();
+        }
+        let words: Vec<u32> = map.0.iter().chain(&q.map()).copied().collect();
+        rig.run_list(&words, 1);
+        rig.fence();
+    };
+    // SPI_GDBG_PER_VMID_CNTL: TRAP_EN, EXCP_EN of watched addresses; VALID, what doesn't read, all bits compared.
+    let (trap, exception, launch_halted) = (1 << 3, 1 << (4 + 7), 1 << 1);
+    listed(trap | exception, (1 << 31) | (1 << 29) | 0xff_ffff);
+    q.push(packet.0);
+    let held = || {
+        let places = found(&rig, HALT).into_iter();
+        let out = places.filter(|place| read(&rig, *place, STATUS) & PRIV == 0);
+        out.collect::<Vec<_>>()
+    };
+    // 64 lanes of 4 bytes: of the first wave half store in the 128 bytes.
+    rig.wait("a halted wave", || {
+        held().len() == 1 && found(&rig, 0).len() == 1
+    });
+    // EXCP_HI: watch 3.
+    assert_eq!(read(&rig, held()[0], TRAPSTS), 1 << 14);
+    assert!(p.words(sums, 256) == wanted, "every store was executed");
+    rig.unmap();
+    rig.fence();
+
+    // LAUNCH_MODE: halted. The saved wave comes back.
+    listed(trap | launch_halted, 0);
+    let (packet, sums, _) = vadd(&p, 256, 2, 0);
+    let entry = entry(&p, packet.get(K::KERNEL_OBJECT));
+    q.push(packet.0);
+    rig.wait("four more", || held().len() == 5);
+    let new = held()
+        .into_iter()
+        .filter(|new| read64(&rig, *new, PC) == entry);
+    assert_eq!(new.count(), 4);
+    assert_eq!(p.words(sums, 256), [0; 256], "none has stored");
+    rig.unmap();
+    rig.fence();
 }
 
 #[test]

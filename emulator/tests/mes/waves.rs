@@ -13,7 +13,7 @@ use rkfd_hw::aql::KernelDispatch;
 const STATUS: u32 = 0x102;
 const STATE_PRIV: u32 = 0x104;
 const IB_DBG1: u32 = 0x10d;
-const EXCP_FLAG_PRIV: u32 = 0x111;
+pub const EXCP_FLAG_PRIV: u32 = 0x111;
 const HW_ID: [u32; 2] = [0x117, 0x118];
 const PC: [u32; 2] = [0x140, 0x141];
 const ACTIVE: u32 = 0xa;
@@ -29,10 +29,10 @@ const VCCZ: u32 = 1 << 10;
 const HALT: u32 = 1 << 14;
 
 /// Shader engine, shader array, WGP, SIMD of the WGP, slot.
-type Place = [u32; 5];
+pub type Place = [u32; 5];
 
 /// A wave's register (`wave_read_ind`, `gfx_v12_0_select_se_sh`, umr's `scan_waves.c`).
-fn read(rig: &Rig, [se, sa, wgp, simd, slot]: Place, index: u32) -> u32 {
+pub fn read(rig: &Rig, [se, sa, wgp, simd, slot]: Place, index: u32) -> u32 {
     rig.gc("GRBM_GFX_INDEX", (se << 16) | (sa << 8) | (wgp << 2) | simd);
     rig.gc("SQ_IND_INDEX", slot | (index << 16));
     let value = rig.read("SQ_IND_DATA");
@@ -40,13 +40,13 @@ fn read(rig: &Rig, [se, sa, wgp, simd, slot]: Place, index: u32) -> u32 {
     value
 }
 
-fn pc(rig: &Rig, place: Place) -> u64 {
+pub fn pc(rig: &Rig, place: Place) -> u64 {
     let [low, high] = PC.map(|index| u64::from(read(rig, place, index)));
     low | (high << 32)
 }
 
 /// Slots with a wave: four engines of two arrays of four WGPs of four SIMDs of 16 slots.
-fn found(rig: &Rig) -> Vec<Place> {
+pub fn found(rig: &Rig) -> Vec<Place> {
     let places =
         (0..4 * 2 * 4 * 4 * 16).map(|n| [n / 512, n / 256 % 2, n / 64 % 4, n / 16 % 4, n % 16]);
     let has = |place: &Place| read(rig, *place, STATUS) & VALID != 0;
@@ -54,7 +54,7 @@ fn found(rig: &Rig) -> Vec<Place> {
 }
 
 /// Slots whose wave is halted and not in its trap handler.
-fn halted(rig: &Rig) -> Vec<Place> {
+pub fn halted(rig: &Rig) -> Vec<Place> {
     let is = |place: &Place| {
         read(rig, *place, STATE_PRIV) & HALT != 0 && read(rig, *place, STATUS) & (1 << 5) == 0
     };
