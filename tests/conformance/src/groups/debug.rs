@@ -165,6 +165,38 @@ fn exception(c: &mut Ctx, code: u32, source_id: u32) -> Answer {
     )))
 }
 
+/// Watches an address of the process on its GPU: the errno, and the watch's number.
+fn watch(c: &mut Ctx) -> (i32, u32) {
+    let mut its = abi::DbgTrapSetNodeAddressWatchArgs {
+        address: 0x1000,
+        mode: abi::WATCH_MODE_ALL,
+        mask: u32::MAX,
+        gpu_id: c.gpu,
+        id: 77,
+    };
+    let errno = operate(c, sys::pid(), abi::OP_SET_NODE_ADDRESS_WATCH, &mut its);
+    (errno, its.id)
+}
+
+fn clear_watch(c: &mut Ctx, id: u32) -> Answer {
+    let gpu_id = c.gpu;
+    let mut its = abi::DbgTrapClearNodeAddressWatchArgs { gpu_id, id };
+    let op = abi::OP_CLEAR_NODE_ADDRESS_WATCH;
+    Ok(Got::Errno(operate(c, sys::pid(), op, &mut its)))
+}
+
+/// Chooses exceptions that make waves trap: the errno, those that were on before, and those that there are.
+fn launch_override(c: &mut Ctx, chosen: u32, on: u32) -> (i32, u32, u32) {
+    let mut its = abi::DbgTrapSetWaveLaunchOverrideArgs {
+        override_mode: abi::OVERRIDE_OR,
+        enable_mask: on,
+        support_request_mask: chosen,
+        pad: 0,
+    };
+    let errno = operate(c, sys::pid(), abi::OP_SET_WAVE_LAUNCH_OVERRIDE, &mut its);
+    (errno, its.enable_mask, its.support_request_mask)
+}
+
 /// An operation of a debugged process with a runtime.
 fn control<T: Abi>(c: &mut Ctx, op: u32, its: T) -> Answer {
     attach_to_runtime(c)?;
@@ -269,12 +301,30 @@ pub(super) fn rows() -> Vec<Row> {
         row(T, "flags: none", OK, "kfd_debug.c: kfd_dbg_trap_set_flags", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs::default())),
         row(T, "flags: one memory operation at a time", Want::Unsupported(libc::EACCES, 0), "kfd_debug.c:539", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs { flags: abi::FLAG_SINGLE_MEM_OP, pad: 0 })),
         row(T, "launch override: unknown mode", EPERM, "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_validate_trap_override_request", |c| control(c, abi::OP_SET_WAVE_LAUNCH_OVERRIDE, abi::DbgTrapSetWaveLaunchOverrideArgs { override_mode: 7, ..Default::default() })),
-        row(T, "launch override: address watch", Want::Unsupported(libc::EACCES, 0), "kfd_debug.c:870", |c| control(c, abi::OP_SET_WAVE_LAUNCH_OVERRIDE, abi::DbgTrapSetWaveLaunchOverrideArgs { support_request_mask: 1 << 7, ..Default::default() })),
+        row(T, "launch override: address watch", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_override", |c| { attach_to_runtime(c)?; Ok(Got::Errno(launch_override(c, 1 << 7, 1 << 7).0)) }),
+        row(T, "launch override: all that there are", Want::Value(0xc000_01ff), "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_validate_trap_override_request", |c| { attach_to_runtime(c)?; Ok(Got::Value(launch_override(c, 0, 0).2.into())) }),
+        row(T, "launch override: an exception that there isn't", Want::Errno(libc::EACCES), "kfd_debug.c:870", |c| { attach_to_runtime(c)?; Ok(Got::Errno(launch_override(c, 1 << 9, 0).0)) }),
+        row(T, "launch override: what was on before", Want::Value(0x8000_0080), "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_set_wave_launch_trap_override", |c| { attach_to_runtime(c)?; launch_override(c, 0x8000_0080, u32::MAX); Ok(Got::Value(launch_override(c, 1 << 7, 0).1.into())) }),
+        row(T, "launch override: what isn't chosen stays on", Want::Value(1 << 31), "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_set_wave_launch_trap_override", |c| { attach_to_runtime(c)?; launch_override(c, 0x8000_0080, u32::MAX); launch_override(c, 1 << 7, 0); Ok(Got::Value(launch_override(c, 0, 0).1.into())) }),
+        row(T, "launch override: nothing after another attached", Want::Value(0), "kfd_debug.c: kfd_dbg_trap_deactivate", |c| { attach_to_runtime(c)?; launch_override(c, 1 << 7, u32::MAX); trap(c, sys::pid(), abi::OP_DISABLE)?; attach(c)?; Ok(Got::Value(launch_override(c, 0, 0).1.into())) }),
+        row(T, "launch override with a queue", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_override", |c| { attach_to_runtime(c)?; c.new_queue(|_| {})?; Ok(Got::Errno(launch_override(c, 1 << 7, 1 << 7).0)) }).buffers(),
         row(T, "launch mode: the ordinary one", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_mode", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs::default())),
         row(T, "launch mode: unknown", EINVAL, "kfd_debug.c:926", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 9, pad: 0 })),
-        row(T, "launch mode: halted", Want::Unsupported(libc::EINVAL, 0), "kfd_debug.c: kfd_dbg_trap_set_wave_launch_mode", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 1, pad: 0 })),
+        row(T, "launch mode: halted", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_mode", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 1, pad: 0 })),
+        row(T, "launch mode: 2, which has no name", EINVAL, "kfd_debug.c:926", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 2, pad: 0 })),
+        row(T, "launch mode: a byte of it counts", OK, "kfd_debug.c:918", |c| control(c, abi::OP_SET_WAVE_LAUNCH_MODE, abi::DbgTrapSetWaveLaunchModeArgs { launch_mode: 0x101, pad: 0 })),
         row(T, "address watch: unknown GPU", ENODEV, "kfd_chardev.c:3219", |c| control(c, abi::OP_SET_NODE_ADDRESS_WATCH, abi::DbgTrapSetNodeAddressWatchArgs { gpu_id: 7, ..Default::default() })),
-        row(T, "address watch", Want::Unsupported(libc::ENOMEM, 0), "kfd_debug.c: kfd_dbg_get_dev_watch_id", |c| { let gpu_id = c.gpu; control(c, abi::OP_SET_NODE_ADDRESS_WATCH, abi::DbgTrapSetNodeAddressWatchArgs { gpu_id, ..Default::default() }) }),
+        row(T, "address watch", OK, "kfd_debug.c: kfd_dbg_trap_set_dev_address_watch", |c| { attach_to_runtime(c)?; Ok(Got::Errno(watch(c).0)) }),
+        row(T, "address watch with a queue", OK, "kfd_debug.c: kfd_dbg_trap_set_dev_address_watch", |c| { attach_to_runtime(c)?; c.new_queue(|_| {})?; Ok(Got::Errno(watch(c).0)) }).buffers(),
+        row(T, "address watch, the third: its number", Want::Value(2), "kfd_debug.c: kfd_dbg_get_dev_watch_id", |c| { attach_to_runtime(c)?; watch(c); watch(c); Ok(Got::Value(watch(c).1.into())) }),
+        row(T, "address watch, the fifth", ENOMEM, "kfd_debug.c: kfd_dbg_get_dev_watch_id", |c| { attach_to_runtime(c)?; for _ in 0..4 { watch(c); } Ok(Got::Errno(watch(c).0)) }),
+        row(T, "address watch, the fifth: its number", Want::Value(u32::MAX.into()), "kfd_debug.c: kfd_dbg_get_dev_watch_id", |c| { attach_to_runtime(c)?; for _ in 0..4 { watch(c); } Ok(Got::Value(watch(c).1.into())) }),
+        row(T, "address watch where another has ended: its number", Want::Value(1), "kfd_debug.c: kfd_dbg_clear_dev_watch_id", |c| { attach_to_runtime(c)?; for _ in 0..3 { watch(c); } clear_watch(c, 1)?; Ok(Got::Value(watch(c).1.into())) }),
+        row(T, "address watch after another debugger's: its number", Want::Value(0), "kfd_debug.c: kfd_dbg_clear_process_address_watch", |c| { attach_to_runtime(c)?; watch(c); trap(c, sys::pid(), abi::OP_DISABLE)?; attach(c)?; Ok(Got::Value(watch(c).1.into())) }),
+        row(T, "address watch, no runtime", EPERM, "kfd_chardev.c:3206", |c| { attach(c)?; Ok(Got::Errno(watch(c).0)) }),
+        row(T, "end of an address watch", OK, "kfd_debug.c: kfd_dbg_trap_clear_dev_address_watch", |c| { attach_to_runtime(c)?; watch(c); clear_watch(c, 0) }),
+        row(T, "end of an address watch, twice", EINVAL, "kfd_debug.c:440", |c| { attach_to_runtime(c)?; watch(c); clear_watch(c, 0)?; clear_watch(c, 0) }),
+        row(T, "end of an address watch with a number too high", EINVAL, "kfd_debug.c:437", |c| { attach_to_runtime(c)?; watch(c); clear_watch(c, 4) }),
         row(T, "end of an address watch that there isn't", EINVAL, "kfd_debug.c:440", |c| { let gpu_id = c.gpu; control(c, abi::OP_CLEAR_NODE_ADDRESS_WATCH, abi::DbgTrapClearNodeAddressWatchArgs { gpu_id, id: 0 }) }),
         row(T, "disable of this process, which is not debugged", EINVAL, "kfd_chardev.c:3194", |c| trap(c, sys::pid(), abi::OP_DISABLE)),
         row(T, "suspend queues, which is not debugged", EINVAL, "kfd_chardev.c:3194", |c| trap(c, sys::pid(), abi::OP_SUSPEND_QUEUES)),
