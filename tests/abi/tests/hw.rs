@@ -297,8 +297,26 @@ fn the_management_units_interface_is_linux_s() {
 #[test]
 fn the_management_units_interface_of_navi_48_is_linux_s() {
     use rkfd_hw::smu::{answer, v14_0 as smu};
-    let flags = includes(&linux(), &[&format!("{AMD}/pm/swsmu/inc/pmfw_if")]);
-    let mut probe = Probe::new(&["smu_v14_0_2_ppsmc.h"], &flags);
+    let folder = format!("{AMD}/pm/swsmu/inc");
+    let flags = includes(&linux(), &[&format!("{folder}/pmfw_if")]);
+    let headers = ["smu14_driver_if_v14_0.h", "smu_v14_0_2_ppsmc.h"];
+    let mut tables = Probe::new(&headers, &flags);
+    // What the card is made for has the head of any table of a BIOS, whose header is a large one.
+    let card = std::fs::read_to_string(linux().join(format!("{folder}/smu_v14_0_2_pptable.h")));
+    let bios = std::fs::read_to_string(linux().join(format!("{AMD}/include/atomfirmware.h")));
+    let (card, bios) = card.ok().zip(bios.ok()).expect("the headers can be read");
+    let (_, rest) = bios
+        .split_once("struct atom_common_table_header\n")
+        .expect("the head of a table");
+    let (body, _) = rest.split_once("};").expect("its end");
+    tables.declare(&format!("struct atom_common_table_header {body}}};"));
+    tables.declare(&card);
+    compare(tables, &[smu::LAYOUTS]);
+    let mut probe = Probe::new(&headers, &flags);
+    let format = card.lines().find_map(|line| {
+        line.strip_prefix("#define SMU_14_0_2_TABLE_FORMAT_REVISION ")
+    });
+    let format = format.expect("the format");
     // Of a source file, which the compiler can't take alone.
     let source = linux().join(format!("{AMD}/pm/swsmu/smu14/smu_v14_0_2_ppt.c"));
     let text = std::fs::read_to_string(source).expect("the source can be read");
@@ -306,6 +324,10 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
         .split_once("#define DEBUGSMC_MSG_Mode1Reset")
         .expect("the message");
     let mode_1 = rest.lines().next().unwrap_or_default();
+    let (_, rest) = text
+        .split_once("#define SMU14_DRIVER_IF_VERSION_SMU_V14_0_2")
+        .expect("the version");
+    let version = rest.lines().next().unwrap_or_default();
     use smu::message;
     let constants = [
         (answer::OK, "PPSMC_Result_OK"),
@@ -375,6 +397,31 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
         (message::CALIBRATE, "PPSMC_MSG_RunDcBtc"),
         (message::ALLOW_INTERRUPT, "PPSMC_MSG_AllowIHHostInterrupt"),
         (smu::DEBUG_MODE_1, mode_1),
+        (message::SET_SOFT_MIN, "PPSMC_MSG_SetSoftMinByFreq"),
+        (message::SET_SOFT_MAX, "PPSMC_MSG_SetSoftMaxByFreq"),
+        (message::GET_MIN_FREQUENCY, "PPSMC_MSG_GetMinDpmFreq"),
+        (message::GET_MAX_FREQUENCY, "PPSMC_MSG_GetMaxDpmFreq"),
+        (message::GET_FREQUENCY, "PPSMC_MSG_GetDpmFreqByIndex"),
+        (message::SET_WORKLOAD, "PPSMC_MSG_SetWorkloadMask"),
+        (message::SET_POWER_LIMIT, "PPSMC_MSG_SetPptLimit"),
+        (message::GET_POWER_LIMIT, "PPSMC_MSG_GetPptLimit"),
+        (smu::INTERFACE, version),
+        (smu::FORMAT, format),
+        (smu::table::POWER_PLAY, "TABLE_COMBO_PPTABLE"),
+        (smu::table::METRICS, "TABLE_SMU_METRICS"),
+        (smu::table::COUNT, "TABLE_COUNT"),
+        (smu::feature::GFXCLK, "FEATURE_DPM_GFXCLK_BIT"),
+        (smu::feature::UCLK, "FEATURE_DPM_UCLK_BIT"),
+        (smu::feature::FCLK, "FEATURE_DPM_FCLK_BIT"),
+        (smu::feature::SOCCLK, "FEATURE_DPM_SOCCLK_BIT"),
+        (smu::feature::THROTTLERS, "FEATURE_THROTTLERS_BIT"),
+        (smu::feature::FAN, "FEATURE_FAN_CONTROL_BIT"),
+        (smu::clock::GFXCLK, "PPCLK_GFXCLK"),
+        (smu::clock::SOCCLK, "PPCLK_SOCCLK"),
+        (smu::clock::UCLK, "PPCLK_UCLK"),
+        (smu::clock::FCLK, "PPCLK_FCLK"),
+        (smu::throttler::PPT0, "THROTTLER_PPT0_BIT"),
+        (smu::throttler::COUNT, "THROTTLER_COUNT"),
     ];
     for (_, name) in constants {
         probe.value(name);
