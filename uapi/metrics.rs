@@ -2,12 +2,14 @@
 
 //! `gpu_metrics` in a GPU's folder of sysfs: all that its management unit measures, in one file of bytes.
 //!
-//! Format 1.9 lists attributes: a header of [`HEADER`] bytes, then of each attribute a word of eight bytes that says what it is
+//! Format 1.9, which this file has, lists attributes: a header of [`HEADER`] bytes, then of each attribute a word of eight bytes that says what it is
 //! ([`Attribute::encoding`]), and its values. Nothing is padded. A value whose bits are all set isn't known.
 //!
 //! Source: Linux 7.3, `drivers/gpu/drm/amd/include/kgd_pp_interface.h` (`struct metrics_table_header`,
 //! `AMDGPU_METRICS_ENC_ATTR`), `pm/swsmu/smu_cmn.h` (`DECLARE_SMU_METRICS_CLASS`),
 //! `pm/swsmu/smu13/smu_v13_0_6_ppt.h` (`SMU_13_0_6_METRICS_FIELDS`).
+
+pub mod v1_3;
 
 /// Format and content (`smu_v13_0_6_gpu_metrics_init`).
 pub const REVISION: (u8, u8) = (1, 9);

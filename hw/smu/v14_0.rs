@@ -121,8 +121,40 @@ pub mod clock {
 
 /// What holds clocks back, by its place in [`Metrics::THROTTLING`] (`THROTTLER_*`).
 pub mod throttler {
+    /// `THROTTLER_TEMP_EDGE_BIT`.
+    pub const EDGE: u32 = 0;
+    /// `THROTTLER_TEMP_HOTSPOT_BIT`.
+    pub const HOTSPOT: u32 = 1;
+    /// `THROTTLER_TEMP_MEM_BIT`.
+    pub const MEMORY: u32 = 4;
+    /// `THROTTLER_TEMP_VR_GFX_BIT`.
+    pub const REGULATOR_GFX: u32 = 5;
+    /// `THROTTLER_TEMP_VR_SOC_BIT`.
+    pub const REGULATOR_SOC: u32 = 6;
+    /// `THROTTLER_TEMP_VR_MEM0_BIT`.
+    pub const REGULATOR_MEMORY0: u32 = 7;
+    /// `THROTTLER_TEMP_VR_MEM1_BIT`.
+    pub const REGULATOR_MEMORY1: u32 = 8;
+    /// `THROTTLER_TEMP_LIQUID0_BIT`.
+    pub const LIQUID0: u32 = 9;
+    /// `THROTTLER_TEMP_LIQUID1_BIT`.
+    pub const LIQUID1: u32 = 10;
+    /// `THROTTLER_TDC_GFX_BIT`.
+    pub const TDC_GFX: u32 = 12;
+    /// `THROTTLER_TDC_SOC_BIT`.
+    pub const TDC_SOC: u32 = 13;
     /// `THROTTLER_PPT0_BIT`.
     pub const PPT0: u32 = 14;
+    /// `THROTTLER_PPT1_BIT`.
+    pub const PPT1: u32 = 15;
+    /// `THROTTLER_PPT2_BIT`.
+    pub const PPT2: u32 = 16;
+    /// `THROTTLER_PPT3_BIT`.
+    pub const PPT3: u32 = 17;
+    /// `THROTTLER_FIT_BIT`.
+    pub const FIT: u32 = 18;
+    /// `THROTTLER_GFX_APCC_PLUS_BIT`.
+    pub const APCC: u32 = 19;
     /// `THROTTLER_COUNT`.
     pub const COUNT: u32 = 21;
 }
@@ -192,7 +224,4 @@ layout! {
 pub const FORMAT: u32 = 23;
 
 /// The layouts of this file.
-pub const LAYOUTS: &[LayoutInfo] = &[
-    LayoutInfo::of::<Metrics>(),
-    LayoutInfo::of::<PowerPlay>(),
-];
+pub const LAYOUTS: &[LayoutInfo] = &[LayoutInfo::of::<Metrics>(), LayoutInfo::of::<PowerPlay>()];

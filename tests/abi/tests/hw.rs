@@ -313,9 +313,9 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
     tables.declare(&card);
     compare(tables, &[smu::LAYOUTS]);
     let mut probe = Probe::new(&headers, &flags);
-    let format = card.lines().find_map(|line| {
-        line.strip_prefix("#define SMU_14_0_2_TABLE_FORMAT_REVISION ")
-    });
+    let format = card
+        .lines()
+        .find_map(|line| line.strip_prefix("#define SMU_14_0_2_TABLE_FORMAT_REVISION "));
     let format = format.expect("the format");
     // Of a source file, which the compiler can't take alone.
     let source = linux().join(format!("{AMD}/pm/swsmu/smu14/smu_v14_0_2_ppt.c"));
@@ -420,7 +420,23 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
         (smu::clock::SOCCLK, "PPCLK_SOCCLK"),
         (smu::clock::UCLK, "PPCLK_UCLK"),
         (smu::clock::FCLK, "PPCLK_FCLK"),
+        (smu::throttler::EDGE, "THROTTLER_TEMP_EDGE_BIT"),
+        (smu::throttler::HOTSPOT, "THROTTLER_TEMP_HOTSPOT_BIT"),
+        (smu::throttler::MEMORY, "THROTTLER_TEMP_MEM_BIT"),
+        (smu::throttler::REGULATOR_GFX, "THROTTLER_TEMP_VR_GFX_BIT"),
+        (smu::throttler::REGULATOR_SOC, "THROTTLER_TEMP_VR_SOC_BIT"),
+        (smu::throttler::REGULATOR_MEMORY0, "THROTTLER_TEMP_VR_MEM0_BIT"),
+        (smu::throttler::REGULATOR_MEMORY1, "THROTTLER_TEMP_VR_MEM1_BIT"),
+        (smu::throttler::LIQUID0, "THROTTLER_TEMP_LIQUID0_BIT"),
+        (smu::throttler::LIQUID1, "THROTTLER_TEMP_LIQUID1_BIT"),
+        (smu::throttler::TDC_GFX, "THROTTLER_TDC_GFX_BIT"),
+        (smu::throttler::TDC_SOC, "THROTTLER_TDC_SOC_BIT"),
         (smu::throttler::PPT0, "THROTTLER_PPT0_BIT"),
+        (smu::throttler::PPT1, "THROTTLER_PPT1_BIT"),
+        (smu::throttler::PPT2, "THROTTLER_PPT2_BIT"),
+        (smu::throttler::PPT3, "THROTTLER_PPT3_BIT"),
+        (smu::throttler::FIT, "THROTTLER_FIT_BIT"),
+        (smu::throttler::APCC, "THROTTLER_GFX_APCC_PLUS_BIT"),
         (smu::throttler::COUNT, "THROTTLER_COUNT"),
     ];
     for (_, name) in constants {

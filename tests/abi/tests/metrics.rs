@@ -6,7 +6,7 @@
 //! text is taken and given to the compiler.
 
 use rkfd_abi_test::{linux, report, Probe};
-use rkfd_uapi::metrics::{HEADER, MI300};
+use rkfd_uapi::metrics::{v1_3, HEADER, MI300};
 use std::fs;
 
 const AMD: &str = "drivers/gpu/drm/amd";
@@ -82,4 +82,45 @@ fn the_list_of_mi300_is_linux_s() {
         assert_eq!(answer.bit, *value, "{name}, question {}", n % 4);
     }
     report(&format!("{} attributes compared", MI300.len()));
+}
+
+#[test]
+fn the_columns_of_format_1_3_are_linux_s() {
+    let mut probe = Probe::new(&[], &[]);
+    probe.declare(
+        "typedef uint8_t u8; typedef uint16_t u16; typedef uint32_t u32; typedef uint64_t u64;",
+    );
+    let interface = "include/kgd_pp_interface.h";
+    for (from, to) in [
+        ("struct metrics_table_header {", "enum "),
+        ("#define NUM_HBM_INSTANCES", "\n"),
+        ("struct gpu_metrics_v1_3 {", "};"),
+    ] {
+        let text = part(interface, from, to);
+        let end = if to == "};" { to } else { "" };
+        probe.declare(&format!("{text}{end}"));
+    }
+    let bits = part(
+        "pm/swsmu/inc/amdgpu_smu.h",
+        "#define SMU_THROTTLER_PPT0_BIT",
+        "struct ",
+    );
+    probe.declare(&bits);
+    let structure = "struct gpu_metrics_v1_3";
+    let mut expected = Vec::new();
+    for column in v1_3::COLUMNS {
+        let name = column.name;
+        probe.value(&format!("offsetof({structure}, {name})"));
+        probe.value(&format!("sizeof((({structure} *)0)->{name})"));
+        expected.extend([column.offset as u64, column.kind.bytes() as u64]);
+    }
+    for (name, bit) in v1_3::throttler::BITS {
+        probe.value(name);
+        expected.push(u64::from(*bit));
+    }
+    probe.value(&format!("sizeof({structure})"));
+    expected.push(v1_3::SIZE as u64);
+    let answers: Vec<_> = probe.run().iter().map(|answer| answer.bit).collect();
+    assert_eq!(answers, expected);
+    report(&format!("{} columns compared", v1_3::COLUMNS.len()));
 }
