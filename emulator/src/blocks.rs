@@ -12,6 +12,7 @@ pub mod hdp;
 pub mod ih;
 pub mod nbio;
 pub mod osssys;
+mod power;
 pub mod psp;
 pub mod smu;
 pub mod smu14;

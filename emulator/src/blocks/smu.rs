@@ -9,20 +9,20 @@
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
 //! It resets single copy engines (`smu_v13_0_6_reset_sdma`) and the whole chip (mode 1,
-//! `smu_v13_0_6_mode1_reset`), and writes what it measures into memory ([`power`]).
+//! `smu_v13_0_6_mode1_reset`), and writes what it measures into memory ([`table`]).
 //!
 //! Not modelled: other resets, gfxoff, what memory and links report of errors, I2C. Such a message has the answer that firmware
 //! gives to one that it does not know. The interrupt by which the unit speaks to the driver (heat, power,
 //! bad memory) can be set up as in `smu_v13_0_6_set_irq_state`, and never comes, as nothing here gets hot.
 
 mod messages;
-mod power;
+mod table;
 
+use super::power::Power;
 use crate::device::load::Load;
 use crate::device::{Env, IpBlock, Refused};
 use crate::rules::{Effect, Event, Kind};
 use crate::trace::Value;
-use power::Power;
 use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
@@ -66,7 +66,7 @@ impl State {
             answer: answer::OK,
             features: false,
             tables: 0,
-            power: Power::new(load),
+            power: Power::new(&table::CARD, load),
             interrupt: [0; 2],
             hangs: None,
             reset: None,

@@ -2,10 +2,9 @@
 
 //! What each message of MP1 13.0.6 does.
 
-use super::power::{levels, GFX, MAX_POWER};
+use super::table::{levels, table, CARD};
 use super::{Smu, State, VERSION};
 use crate::memory::Hub;
-use crate::trace::Value;
 use rkfd_hw::smu::answer;
 use rkfd_hw::smu::v13_0_6::{limit, message, sensor, FEATURES, INTERFACE, METRICS, RESET_MODE_1};
 
@@ -79,19 +78,19 @@ impl Smu {
             }
             message::GET_MIN_FREQUENCY => clock()?[0],
             message::GET_MAX_FREQUENCY => clock()?[3],
-            message::GET_MIN_GFX => GFX.0,
-            message::GET_MAX_GFX => GFX.1,
+            message::GET_MIN_GFX => CARD.gfx.0,
+            message::GET_MAX_GFX => CARD.gfx.1,
             message::SET_SOFT_MIN_GFX => {
-                state.power.gfx.0 = given.clamp(GFX.0, GFX.1);
+                state.power.gfx.0 = given.clamp(CARD.gfx.0, CARD.gfx.1);
                 given
             }
             message::SET_SOFT_MAX_GFX => {
-                state.power.gfx.1 = given.clamp(GFX.0, GFX.1);
+                state.power.gfx.1 = given.clamp(CARD.gfx.0, CARD.gfx.1);
                 given
             }
             // Other clocks have their levels, whatever limits a driver sets.
             message::SET_SOFT_MAX => clock().map(|_| given)?,
-            message::SET_POWER_LIMIT if given > MAX_POWER => return Err(answer::FAILED),
+            message::SET_POWER_LIMIT if given > CARD.most => return Err(answer::FAILED),
             message::SET_POWER_LIMIT => {
                 state.power.limit = given;
                 given
@@ -127,8 +126,8 @@ impl Smu {
 
     /// Measures, and writes the table where the driver wants it.
     fn write_table(&self, state: &mut State) -> Result<(), u32> {
-        let measured = state.power.measure(self.env.load());
-        let table = state.power.table(self.xccs);
+        state.power.measure(self.env.load());
+        let table = table(&state.power, self.xccs);
         let space = self.env.memory().space(Hub::Mm, VMID);
         if state.tables == 0 || space.write_words(state.tables, &table.0).is_err() {
             self.env.report().violation(format_args!(
@@ -137,16 +136,7 @@ impl Smu {
             ));
             return Err(answer::FAILED);
         }
-        let thousandths = |value: f64| Value::Num((value * 1000.0).round() as u64);
-        let members = [
-            ("milliwatts", thousandths(measured.watts)),
-            ("millidegrees", thousandths(measured.degrees)),
-            ("gfx_khz", thousandths(measured.gfx)),
-            ("memory_mhz", Value::Num(measured.memory.into())),
-            ("busy", thousandths(measured.busy * 100.0)),
-            ("copies", thousandths(measured.copies * 100.0)),
-        ];
-        self.env.trace().event("smu_metrics", &members);
+        state.power.note(self.env.trace());
         Ok(())
     }
 }
