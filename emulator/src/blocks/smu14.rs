@@ -9,51 +9,63 @@
 //! (`smu_msg_v1_send_msg`, `smu_msg_v1_send_debug_msg`), `pm/swsmu/smu14/smu_v14_0_2_ppt.c`,
 //! `pm/swsmu/inc/pmfw_if/smu_v14_0_2_ppsmc.h` (messages), `smu14_driver_if_v14_0.h` (version).
 //!
-//! Not modelled: clocks, limits, fans, metrics, gfxoff. No feature of the unit's runs, whatever a driver allows,
-//! and it says so (GetRunningSmuFeatures): drivers then ask for no levels, and take the clocks that the ROM has.
-//! Its tables are empty. A message that belongs to something else has the answer that firmware gives to one that
-//! it does not know.
+//! Of its features those run that the driver allows, once it has them begin, and that are modelled: clocks, the power
+//! limit, the fan. It writes what it measures into memory ([`table`]).
+//!
+//! Not modelled: other clocks' levels, gfxoff, what drivers set of fans and voltages. Of tables only the measurement and
+//! what the card is made for have content. A message that belongs to something else has the answer that firmware gives
+//! to one that it does not know.
 
+mod messages;
+mod table;
+
+use super::power::Power;
 use crate::device::firmware::Firmware;
+use crate::device::load::Load;
 use crate::device::{Env, IpBlock, Refused};
-use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::regs::mp1_14_0_2::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public_14::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::smu::answer;
-use rkfd_hw::smu::v14_0::{message, DEBUG_MODE_1};
+use rkfd_hw::smu::v14_0::DEBUG_MODE_1;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// 104.64.0, of Navi 48's kind.
-const VERSION: u32 = 0x0068_4000;
-/// `SMU14_0_2_DRIVER_IF_VERSION` (`SMU14_DRIVER_IF_VERSION`).
-const INTERFACE: u32 = 0x2e;
+/// 104.80.0, of Navi 48's kind: from this one on it counts energy (`smu_v14_0_2_get_gpu_metrics`).
+const VERSION: u32 = 0x0068_5000;
 
 /// The mailboxes.
-#[derive(Clone, Copy)]
 struct State {
     message: u32,
     argument: u32,
     answer: u32,
     /// C2PMSG_53 and 54.
     debug: [u32; 2],
+    /// Bits of the features that the driver allows, and whether they are to run.
+    allowed: u64,
+    enabled: bool,
     /// Where tables go, in the kernel's address space.
     tables: u64,
+    power: Power,
     /// MP1_SMN_IH_SW_INT, and its CTRL.
     interrupt: [u32; 2],
 }
 
 impl State {
     /// Nothing was asked; the last answer is a good one, or drivers would wait for it.
-    const START: Self = Self {
-        message: 0,
-        argument: 0,
-        answer: answer::OK,
-        debug: [0; 2],
-        tables: 0,
-        interrupt: [0; 2],
-    };
+    fn start(load: &Load) -> Self {
+        Self {
+            message: 0,
+            argument: 0,
+            answer: answer::OK,
+            debug: [0; 2],
+            allowed: 0,
+            enabled: false,
+            tables: 0,
+            power: Power::new(&table::CARD, load),
+            interrupt: [0; 2],
+        }
+    }
 }
 
 /// The block.
@@ -65,10 +77,8 @@ pub struct Smu {
 impl Smu {
     /// Start-up state: nothing was asked.
     pub fn new(env: Arc<dyn Env>) -> Self {
-        Self {
-            env,
-            state: Mutex::new(State::START),
-        }
+        let state = Mutex::new(State::start(env.load()));
+        Self { env, state }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,47 +89,11 @@ impl Smu {
         self.env.firmware().has(Firmware::Smu)
     }
 
-    /// Whether a table can lie where the driver says: it is empty, so only its first word is written.
-    fn give_table(&self, at: u64) -> u32 {
-        let space = self.env.memory().space(Hub::Mm, 0);
-        match at != 0 && space.store_u32(at, 0).is_ok() {
-            true => answer::OK,
-            false => answer::FAILED,
-        }
-    }
-
+    /// Takes a message.
     fn ask(&self, state: &mut State, asked: u32) {
         let given = state.argument;
-        let low = |wide: u64| (wide & !0xffff_ffff) | u64::from(given);
         state.message = asked;
-        state.answer = answer::OK;
-        match asked {
-            message::TEST => state.argument = given.wrapping_add(1),
-            message::GET_VERSION => state.argument = VERSION,
-            message::GET_INTERFACE_VERSION => state.argument = INTERFACE,
-            message::GET_FEATURES_LOW | message::GET_FEATURES_HIGH => state.argument = 0,
-            message::SET_DRIVER_ADDRESS_HIGH => {
-                state.tables = (u64::from(given) << 32) | (state.tables & 0xffff_ffff);
-            }
-            message::SET_DRIVER_ADDRESS_LOW => state.tables = low(state.tables),
-            message::GET_TABLE => state.answer = self.give_table(state.tables),
-            // What is allowed, set or logged changes nothing here.
-            message::ALLOW_FEATURES_LOW
-            | message::ALLOW_FEATURES_HIGH
-            | message::ENABLE_ALL_FEATURES
-            | message::DISABLE_ALL_FEATURES
-            | message::SET_TOOLS_ADDRESS_HIGH
-            | message::SET_TOOLS_ADDRESS_LOW
-            | message::SET_TABLE
-            | message::SET_PCIE
-            | message::SET_LOG_ADDRESS_HIGH
-            | message::SET_LOG_ADDRESS_LOW
-            | message::SET_LOG_SIZE
-            | message::PREPARE_FOR_UNLOAD
-            | message::CALIBRATE
-            | message::ALLOW_INTERRUPT => {}
-            _ => state.answer = answer::UNKNOWN,
-        }
+        self.carry_out(state, asked);
         let members = [
             ("message", Value::Hex(asked.into())),
             ("argument", Value::Hex(given.into())),
@@ -177,6 +151,6 @@ impl IpBlock for Smu {
     }
 
     fn reset(&self) {
-        *self.state() = State::START;
+        *self.state() = State::start(self.env.load());
     }
 }
