@@ -285,6 +285,11 @@ impl Gpu {
         self.copier.smu().measure()
     }
 
+    /// Which of a reading's values there are ([`Smu::kinds`]).
+    pub(crate) fn kinds(&self) -> Option<smu::Kinds> {
+        self.copier.smu().kinds()
+    }
+
     /// All that its management unit measures ([`Smu::metrics`]).
     pub(crate) fn metrics(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
         self.copier.smu().metrics(put)
@@ -293,8 +298,7 @@ impl Gpu {
     /// The most MHz of compute units and of memory; none where the driver can't ask for them.
     pub(crate) fn most_mhz(&self) -> Option<(u32, u32)> {
         let reading = self.measure().ok()?;
-        let memory = reading.memory_levels.iter().copied().max()?;
-        Some((reading.gfx_range.1, memory))
+        Some((reading.gfx_levels.most()?, reading.memory_levels.most()?))
     }
 
     /// Makes a thing that belongs to the device while it is bound; as of [`Handle::while_bound`].

@@ -31,7 +31,9 @@ use kernel::{
 };
 
 mod hal;
+mod levels;
 mod metrics;
+mod place;
 mod source;
 mod table;
 
@@ -39,8 +41,10 @@ pub(crate) use hal::{
     hal,
     Hal, //
 };
+pub(crate) use levels::Levels;
 pub(crate) use table::{
     Enabled,
+    Kinds,
     Reading, //
 };
 use table::{

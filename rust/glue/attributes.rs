@@ -54,7 +54,7 @@ unsafe fn hwmon_device_unregister(_dev: *mut c_void) {}
 
 /// What files show.
 pub(crate) trait Values: Send + Sync + 'static {
-    /// Writes the content of a file: one of those in hwmon's folder, by index, or behind them those in the device's.
+    /// Writes the content of the file of a number.
     ///
     /// # Errors
     ///
@@ -98,9 +98,9 @@ struct Group<T: Values> {
 }
 
 impl<T: Values> Group<T> {
-    fn new(names: &'static [&'static CStr], first: usize, owner: *const T) -> Result<KBox<Self>> {
+    fn new(names: &[(usize, &'static CStr)], owner: *const T) -> Result<KBox<Self>> {
         let mut files = KVec::with_capacity(names.len(), GFP_KERNEL)?;
-        for (name, index) in Iterator::zip(names.iter(), first..) {
+        for &(index, name) in names {
             let mut attribute: bindings::device_attribute = pin_init::zeroed();
             attribute.attr.name = name.as_char_ptr();
             attribute.attr.mode = 0o444;
@@ -150,7 +150,7 @@ unsafe impl<T: Values> Send for Files<T> {}
 unsafe impl<T: Values> Sync for Files<T> {}
 
 impl<T: Values> Files<T> {
-    /// Files by these names in a folder of hwmon that has a name, and in the device's own.
+    /// Files by these numbers and names in a folder of hwmon that has a name, and in the device's own.
     ///
     /// # Errors
     ///
@@ -158,14 +158,14 @@ impl<T: Values> Files<T> {
     pub(crate) fn new(
         device: &Device<Bound>,
         name: &'static CStr,
-        sensors: &'static [&'static CStr],
-        own: &'static [&'static CStr],
+        sensors: &[(usize, &'static CStr)],
+        own: &[(usize, &'static CStr)],
         values: T,
     ) -> Result<Self> {
         let values = KBox::new(values, GFP_KERNEL)?;
         let owner: *const T = &raw const *values;
-        let own = Group::new(own, sensors.len(), owner)?;
-        let sensors = Group::new(sensors, 0, owner)?;
+        let own = Group::new(own, owner)?;
+        let sensors = Group::new(sensors, owner)?;
         let mut list = KBox::new([&raw const sensors.group, ptr::null()], GFP_KERNEL)?;
         let plain: &Device = device;
         let device = ptr::from_ref(plain).cast_mut().cast::<bindings::device>();

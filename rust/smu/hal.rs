@@ -5,9 +5,16 @@
 //! The version of the graphics core chooses, as for the security processor: a chip that has one has the other.
 
 use super::{
+    levels,
+    place::Place,
     source::{
         Metric,
         Source, //
+    },
+    table::{
+        ByLoad,
+        Format,
+        Values, //
     },
     ChipReset,
     Interface,

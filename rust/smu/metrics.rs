@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file `gpu_metrics`: all that the unit measures, as a list of attributes ([`crate::uapi::metrics`]).
+//! The file `gpu_metrics`: all that the unit measures, as a list of attributes ([`crate::uapi::metrics`]) or in columns.
 //!
 //! Source: `smu_v13_0_6_get_gpu_metrics`.
 
@@ -9,7 +9,7 @@ use super::{
         Metric,
         Source, //
     },
-    table::Service,
+    table::Format,
     Smu, //
 };
 use crate::{
@@ -30,7 +30,8 @@ const SPEEDS: [u32; 6] = [25, 50, 80, 160, 320, 640];
 
 /// The table of a measurement.
 struct Values<'a> {
-    service: &'a Service,
+    fraction: u32,
+    metrics: &'static [Metric],
     memory: &'a KernelBuf,
     smu: &'a Smu,
     version: u32,
@@ -51,8 +52,9 @@ impl Values<'_> {
 
     /// `SMUQ10_ROUND`.
     fn rounded(&self, value: u64) -> u64 {
-        let half = 1u64 << self.service.fraction >> 1;
-        value.checked_add(half).unwrap_or(value) >> self.service.fraction
+        let half = 1u64.checked_shl(self.fraction).unwrap_or(0) >> 1;
+        let value = value.checked_add(half).unwrap_or(value);
+        value.checked_shr(self.fraction).unwrap_or(0)
     }
 
     /// The number in hardware of an XCC that is there (`GET_INST`).
@@ -66,7 +68,7 @@ impl Values<'_> {
 
     /// A value of an attribute; `None` for one that isn't known.
     fn get(&self, attribute: &Attribute, index: usize) -> Result<Option<u64>> {
-        let mut metrics = self.service.metrics.iter();
+        let mut metrics = self.metrics.iter();
         let is_it = |metric: &&Metric| metric.attribute.id == attribute.id;
         let Some(metric) = metrics.find(is_it).filter(|it| (it.known)(self.version)) else {
             return Ok(None);
@@ -100,6 +102,30 @@ impl Values<'_> {
         };
         Ok(Some(value))
     }
+
+    /// Puts the list's bytes.
+    fn put(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
+        let mut size = HEADER;
+        for attribute in MI300 {
+            let bytes = usize::from(attribute.count).checked_mul(attribute.kind.bytes());
+            let own = bytes.and_then(|bytes| bytes.checked_add(8)).ok_or(EINVAL)?;
+            size = size.checked_add(own).ok_or(EINVAL)?;
+        }
+        put(&u16::try_from(size).map_err(|_| EINVAL)?.to_le_bytes())?;
+        put(&[REVISION.0, REVISION.1])?;
+        put(&u32::try_from(MI300.len())
+            .map_err(|_| EINVAL)?
+            .to_le_bytes())?;
+        for attribute in MI300 {
+            put(&attribute.encoding().to_le_bytes())?;
+            for index in 0..attribute.count.into() {
+                let value = self.get(attribute, index)?.unwrap_or(u64::MAX);
+                let bytes = value.to_le_bytes();
+                put(bytes.get(..attribute.kind.bytes()).ok_or(EINVAL)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Smu {
@@ -109,33 +135,15 @@ impl Smu {
     ///
     /// As of [`Self::measure`], and those of `put`.
     pub(crate) fn metrics(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
-        self.with_table(|service, memory, version| {
-            let values = Values {
-                service,
-                memory,
+        self.with_table(|service, table| match &service.metrics {
+            Format::List { fraction, metrics } => Values {
+                fraction: *fraction,
+                metrics,
+                memory: table.memory,
                 smu: self,
-                version,
-            };
-            let mut size = HEADER;
-            for attribute in MI300 {
-                let bytes = usize::from(attribute.count).checked_mul(attribute.kind.bytes());
-                let own = bytes.and_then(|bytes| bytes.checked_add(8)).ok_or(EINVAL)?;
-                size = size.checked_add(own).ok_or(EINVAL)?;
+                version: table.version,
             }
-            put(&u16::try_from(size).map_err(|_| EINVAL)?.to_le_bytes())?;
-            put(&[REVISION.0, REVISION.1])?;
-            put(&u32::try_from(MI300.len())
-                .map_err(|_| EINVAL)?
-                .to_le_bytes())?;
-            for attribute in MI300 {
-                put(&attribute.encoding().to_le_bytes())?;
-                for index in 0..attribute.count.into() {
-                    let value = values.get(attribute, index)?.unwrap_or(u64::MAX);
-                    let bytes = value.to_le_bytes();
-                    put(bytes.get(..attribute.kind.bytes()).ok_or(EINVAL)?)?;
-                }
-            }
-            Ok(())
+            .put(put),
         })
     }
 }

@@ -3,9 +3,15 @@
 //! What the management unit does for the driver as long as that is there: it manages clocks and power, and writes what
 //! it measures into a table in memory.
 //!
-//! Source: `smu_smc_hw_setup` (order), `smu_v13_0_6_get_metrics_table`, `smu_v13_0_6_get_smu_metrics_data`.
+//! Source: `smu_smc_hw_setup` (order), `smu_v13_0_6_get_metrics_table`, `smu_v13_0_6_get_smu_metrics_data`,
+//! `smu_v14_0_2_get_smu_metrics_data`.
 
 use super::{
+    levels::{
+        self,
+        Levels, //
+    },
+    place::Place,
     source::Metric,
     Smu, //
 };
@@ -28,38 +34,108 @@ use kernel::{
 
 /// For so long a measurement is a new one (`smu_v13_0_6_get_metrics_table`).
 const FRESH: Delta = Delta::from_millis(1);
-/// Levels of the memory's clock.
-pub(crate) const LEVELS: usize = 4;
+/// Up to so many percent the compute units count as idle (`SMU_14_0_2_BUSY_THRESHOLD`).
+const IDLE: u32 = 5;
 
-/// The messages, and where things are in the table: numbers of words.
+/// The messages, and where things are in the table.
 pub(super) struct Service {
     pub(super) version: u32,
     pub(super) interface_version: u32,
     /// The version of the interface that the driver knows.
     pub(super) interface: u32,
+    /// What the card is made for, where the unit has a table of that.
+    pub(super) card: Option<Card>,
+    /// Messages and arguments that come before it begins.
+    pub(super) before: &'static [(u32, u32)],
     pub(super) enable: u32,
     pub(super) prepare_unload: u32,
     pub(super) address_high: u32,
     pub(super) address_low: u32,
-    pub(super) measure: u32,
+    /// A message and its argument.
+    pub(super) measure: (u32, u32),
     /// Words of the table.
     pub(super) words: usize,
-    /// Bits of a fraction in its values.
-    pub(super) fraction: u32,
-    /// 0 until there is a measurement.
-    pub(super) count: usize,
-    pub(super) power: usize,
-    pub(super) temperature: usize,
-    pub(super) memory_temperature: usize,
-    pub(super) gfx: usize,
-    pub(super) gfx_least: usize,
-    pub(super) gfx_most: usize,
-    pub(super) memory: usize,
-    pub(super) memory_levels: usize,
-    pub(super) busy: usize,
-    pub(super) memory_busy: usize,
-    /// Where the file `gpu_metrics` has its values from.
-    pub(super) metrics: &'static [Metric],
+    /// 0 until there is a measurement; `None` where nothing says so.
+    pub(super) count: Option<Place>,
+    pub(super) levels: levels::Source,
+    pub(super) values: Values,
+    pub(super) metrics: Format,
+}
+
+/// A table of what the card is made for: how it is asked for, and where things are.
+pub(super) struct Card {
+    pub(super) message: u32,
+    pub(super) table: u32,
+    pub(super) words: usize,
+    /// Bits of features, and that of the one that drives a fan.
+    pub(super) features: Place,
+    pub(super) fan: u32,
+    /// MHz that no clock of compute units is reported above, if it isn't 0.
+    pub(super) reported_clock: Place,
+    /// Turns in a minute.
+    pub(super) most_turns: Place,
+}
+
+/// Where a measurement's values are. What is `None` the unit doesn't report.
+pub(super) struct Values {
+    pub(super) power: Place,
+    /// Power is an average.
+    pub(super) is_average: bool,
+    pub(super) edge: Option<Place>,
+    pub(super) temperature: Place,
+    pub(super) memory_temperature: Place,
+    pub(super) voltage: Option<Place>,
+    /// Turns in a minute, and percent.
+    pub(super) fan: Option<(Place, Place)>,
+    pub(super) gfx: ByLoad,
+    pub(super) memory: Place,
+    pub(super) busy: Place,
+    pub(super) memory_busy: Place,
+}
+
+/// A clock that is measured in two ways: with the time in which it sleeps, for compute units that are idle, and without.
+#[derive(Clone, Copy)]
+pub(super) struct ByLoad {
+    pub(super) busy: Place,
+    pub(super) idle: Place,
+    pub(super) awake: Place,
+}
+
+impl ByLoad {
+    /// The clock in MHz.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL.
+    pub(super) fn read(&self, memory: &KernelBuf) -> Result<u32> {
+        match self.busy.rounded(memory)? {
+            0..=IDLE | NOT_KNOWN => self.idle.rounded(memory),
+            _ => self.awake.rounded(memory),
+        }
+    }
+}
+
+/// An activity that isn't known counts as none (`smu_safe_u16_nn`).
+const NOT_KNOWN: u32 = 0xffff;
+
+/// What the file `gpu_metrics` has.
+pub(super) enum Format {
+    /// A list.
+    List {
+        /// Bits of a fraction in the table's words.
+        fraction: u32,
+        metrics: &'static [Metric],
+    },
+}
+
+/// A fan.
+#[derive(Clone, Copy)]
+pub(crate) struct Fan {
+    /// Turns in a minute, and the most of them.
+    pub(crate) turns: u32,
+    pub(crate) most: u32,
+    /// Of 255.
+    pub(crate) part: u32,
 }
 
 /// A measurement.
@@ -67,16 +143,38 @@ pub(super) struct Service {
 pub(crate) struct Reading {
     /// Milliwatts, and thousandths of a degree.
     pub(crate) power: u32,
+    pub(crate) edge: Option<u32>,
     pub(crate) temperature: u32,
     pub(crate) memory_temperature: u32,
-    /// MHz: of the compute units now, the least and the most; of memory now, and its levels.
+    /// Millivolts of the compute units.
+    pub(crate) voltage: Option<u32>,
+    pub(crate) fan: Option<Fan>,
+    /// MHz: of the compute units and of memory.
     pub(crate) gfx: u32,
-    pub(crate) gfx_range: (u32, u32),
+    pub(crate) gfx_levels: Levels,
     pub(crate) memory: u32,
-    pub(crate) memory_levels: [u32; LEVELS],
+    pub(crate) memory_levels: Levels,
     /// Percent.
     pub(crate) busy: u32,
     pub(crate) memory_busy: u32,
+}
+
+/// Which of a reading's values there are.
+#[derive(Clone, Copy)]
+pub(crate) struct Kinds {
+    pub(crate) edge: bool,
+    pub(crate) voltage: bool,
+    pub(crate) fan: bool,
+    /// Power is an average.
+    pub(crate) is_average: bool,
+}
+
+/// A measurement in memory, and what else is known by then.
+pub(super) struct Measured<'a> {
+    pub(super) memory: &'a KernelBuf,
+    pub(super) version: u32,
+    fan: Option<u32>,
+    levels: [Levels; 2],
 }
 
 /// Where the unit writes, and what it wrote last.
@@ -86,6 +184,10 @@ pub(super) struct Table {
     measured: Option<Instant<Monotonic>>,
     /// Of its firmware.
     version: u32,
+    /// The most turns of the card's fan; `None` where there is no fan.
+    fan: Option<u32>,
+    /// Those that it was asked for.
+    levels: [Levels; 2],
     /// It didn't answer: nobody waits for it again.
     pub(super) silent: bool,
 }
@@ -98,17 +200,28 @@ impl Smu {
     /// EOPNOTSUPP when it can't; EPERM while the device is being reset; EIO when it has measured nothing, or didn't answer
     /// once; ETIME when it doesn't answer now; those of refusals; ENODEV.
     pub(crate) fn measure(&self) -> Result<Reading> {
-        self.with_table(|service, memory, _| service.read(memory))
+        self.with_table(|service, table| service.read(table))
     }
 
-    /// Has it measure, and reads from its table; passes the version of its firmware, too.
+    /// What it measures; `None` where the driver doesn't ask it.
+    pub(crate) fn kinds(&self) -> Option<Kinds> {
+        let values = &self.interface.service.as_ref()?.values;
+        Some(Kinds {
+            edge: values.edge.is_some(),
+            voltage: values.voltage.is_some(),
+            fan: values.fan.is_some() && self.table.lock().fan.is_some(),
+            is_average: values.is_average,
+        })
+    }
+
+    /// Has it measure, and reads from its table.
     ///
     /// # Errors
     ///
     /// As of [`Self::measure`], and those of `read`.
     pub(super) fn with_table<T>(
         &self,
-        read: impl FnOnce(&Service, &KernelBuf, u32) -> Result<T>,
+        read: impl FnOnce(&Service, Measured<'_>) -> Result<T>,
     ) -> Result<T> {
         let service = self.interface.service.as_ref().ok_or(EOPNOTSUPP)?;
         self.dev.alive()?;
@@ -123,17 +236,28 @@ impl Smu {
             if table.memory.is_none() {
                 return Err(EOPNOTSUPP);
             }
-            if let Err(error) = self.send(service.measure, 0) {
+            let (message, argument) = service.measure;
+            if let Err(error) = self.send(message, argument) {
                 table.silent = error == etime();
                 return Err(error);
             }
             table.measured = Some(Instant::now());
         }
         let memory = table.memory.as_ref().ok_or(EOPNOTSUPP)?;
-        if memory.read(service.count)? == 0 {
-            return Err(EIO);
+        if let Some(count) = service.count {
+            if count.bits(memory)? == 0 {
+                return Err(EIO);
+            }
         }
-        read(service, memory, table.version)
+        read(
+            service,
+            Measured {
+                memory,
+                version: table.version,
+                fan: table.fan,
+                levels: table.levels,
+            },
+        )
     }
 
     /// Tells it where the table is, and has it manage clocks and power.
@@ -160,7 +284,11 @@ impl Smu {
         let mut table = self.table.lock();
         let memory = match table.memory.take() {
             Some(memory) => memory,
-            None => KernelBuf::new(gart, service.words.checked_mul(4).ok_or(EINVAL)?)?,
+            None => {
+                let card = service.card.as_ref().map_or(0, |card| card.words);
+                let words = service.words.max(card);
+                KernelBuf::new(gart, words.checked_mul(4).ok_or(EINVAL)?)?
+            }
         };
         let at = memory.gpu_addr().get();
         *table = Table {
@@ -172,39 +300,65 @@ impl Smu {
         // CAST: Halves.
         self.send(service.address_high, (at >> 32) as u32)?;
         self.send(service.address_low, at as u32)?;
+        let reported = self.learn_card(service)?;
+        for &(message, argument) in service.before {
+            self.send(message, argument)?;
+        }
         self.send(service.enable, 0)?;
+        let mut levels = self.levels(&service.levels)?;
+        if let ([gfx, _], Some(mhz)) = (&mut levels, reported) {
+            gfx.cap(mhz);
+        }
+        self.table.lock().levels = levels;
         Ok(())
+    }
+
+    /// Learns whether the card has a fan, and the MHz that no clock is reported above.
+    fn learn_card(&self, service: &Service) -> Result<Option<u32>> {
+        let Some(card) = &service.card else {
+            return Ok(None);
+        };
+        let mut table = self.table.lock();
+        self.send(card.message, card.table)?;
+        let memory = table.memory.as_ref().ok_or(EINVAL)?;
+        let has_fan = card.features.bits(memory)?.checked_shr(card.fan);
+        let most = card.most_turns.bits(memory)?;
+        let clock = card.reported_clock.bits(memory)?;
+        table.fan = (has_fan.unwrap_or(0) & 1 == 1).then_some(most);
+        Ok(Some(clock).filter(|&mhz| mhz != 0))
     }
 }
 
 impl Service {
-    fn read(&self, memory: &KernelBuf) -> Result<Reading> {
-        let word = |at: usize| memory.read(at);
-        // `SMUQ10_ROUND`.
-        let rounded = |at: usize| {
-            let value = word(at)?;
-            let half = 1u32 << self.fraction >> 1;
-            Ok::<u32, Error>(value.checked_add(half).unwrap_or(value) >> self.fraction)
+    fn read(&self, table: Measured<'_>) -> Result<Reading> {
+        let (values, memory) = (&self.values, table.memory);
+        let [gfx_levels, memory_levels] = self.levels.read(memory)?.unwrap_or(table.levels);
+        let thousandths = |place: Place| place.thousandths(memory);
+        let whole = |place: Place| place.rounded(memory);
+        let fan = match (values.fan, table.fan) {
+            (Some((turns, percent)), Some(most)) => Some(Fan {
+                turns: whole(turns)?,
+                most,
+                part: (whole(percent)?.saturating_mul(255) / 100).min(255),
+            }),
+            _ => None,
         };
-        // `SMUQ10_TO_MILLIWATT`, `SMUQ10_TO_MILLICELSIUS`.
-        let thousandths = |at: usize| {
-            let value = u64::from(word(at)?).saturating_mul(1000) >> self.fraction;
-            Ok::<u32, Error>(u32::try_from(value).unwrap_or(u32::MAX))
-        };
-        let mut memory_levels = [0; LEVELS];
-        for (level, at) in Iterator::zip(memory_levels.iter_mut(), self.memory_levels..) {
-            *level = rounded(at)?;
-        }
         Ok(Reading {
-            power: thousandths(self.power)?,
-            temperature: thousandths(self.temperature)?,
-            memory_temperature: thousandths(self.memory_temperature)?,
-            gfx: rounded(self.gfx)?,
-            gfx_range: (rounded(self.gfx_least)?, rounded(self.gfx_most)?),
-            memory: rounded(self.memory)?,
+            power: thousandths(values.power)?,
+            edge: values.edge.map(thousandths).transpose()?,
+            temperature: thousandths(values.temperature)?,
+            memory_temperature: thousandths(values.memory_temperature)?,
+            voltage: values.voltage.map(whole).transpose()?,
+            fan,
+            gfx: values.gfx.read(memory)?,
+            gfx_levels,
+            memory: whole(values.memory)?,
             memory_levels,
-            busy: rounded(self.busy)?,
-            memory_busy: rounded(self.memory_busy)?,
+            busy: whole(values.busy)?,
+            memory_busy: match whole(values.memory_busy)? {
+                NOT_KNOWN => 0,
+                percent => percent,
+            },
         })
     }
 }

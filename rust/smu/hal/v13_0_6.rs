@@ -3,16 +3,24 @@
 //! MP1 13.0.6, of gfx942 (`smu_v13_0_6_ppt.c`).
 
 use super::{
+    levels,
+    ByLoad,
     ChipReset,
+    Format,
     Interface,
     Mailbox,
     Metric,
+    Place,
     Service,
-    Source, //
+    Source,
+    Values, //
 };
 use crate::{
     hw::{
-        layout::Layout,
+        layout::{
+            Field,
+            Layout, //
+        },
         regs::mp1_13_0_6 as mp1,
         smu::v13_0_6::{
             self as smu,
@@ -214,6 +222,11 @@ static METRICS: [Metric; 40] = [
     ),
 ];
 
+/// The place of a value with a fraction.
+const fn fixed(field: Field<Metrics, 32>) -> Place {
+    Place::of(field, smu::FRACTION)
+}
+
 static INTERFACE: Interface = Interface {
     mailbox: Mailbox {
         message: mp1::MP1_SMN_C2PMSG_66.any(),
@@ -232,21 +245,42 @@ static INTERFACE: Interface = Interface {
         prepare_unload: message::PREPARE_FOR_UNLOAD,
         address_high: message::SET_DRIVER_ADDRESS_HIGH,
         address_low: message::SET_DRIVER_ADDRESS_LOW,
-        measure: message::GET_METRICS_TABLE,
+        card: None,
+        before: &[],
+        measure: (message::GET_METRICS_TABLE, 0),
         words: Metrics::WORDS,
-        fraction: smu::FRACTION,
-        count: Metrics::ACCUMULATION_COUNTER.word(),
-        power: Metrics::SOCKET_POWER.word(),
-        temperature: Metrics::MAX_SOCKET_TEMPERATURE.word(),
-        memory_temperature: Metrics::MAX_HBM_TEMPERATURE.word(),
-        gfx: Metrics::GFXCLK.word(),
-        gfx_least: Metrics::MIN_GFXCLK.word(),
-        gfx_most: Metrics::MAX_GFXCLK.word(),
-        memory: Metrics::UCLK.word(),
-        memory_levels: Metrics::UCLK_TABLE.word(),
-        busy: Metrics::SOCKET_GFX_BUSY.word(),
-        memory_busy: Metrics::DRAM_UTILIZATION.word(),
-        metrics: &METRICS,
+        count: Some(Place::whole(Metrics::ACCUMULATION_COUNTER)),
+        levels: levels::Source::Table {
+            gfx: [fixed(Metrics::MIN_GFXCLK), fixed(Metrics::MAX_GFXCLK)],
+            memory: [
+                fixed(Metrics::UCLK_TABLE),
+                fixed(Metrics::UCLK_TABLE).behind(1),
+                fixed(Metrics::UCLK_TABLE).behind(2),
+                fixed(Metrics::UCLK_TABLE).behind(3),
+            ],
+        },
+        // `smu_v13_0_6_read_sensor`, and what Linux hides of chips with base dies.
+        values: Values {
+            power: fixed(Metrics::SOCKET_POWER),
+            is_average: false,
+            edge: None,
+            temperature: fixed(Metrics::MAX_SOCKET_TEMPERATURE),
+            memory_temperature: fixed(Metrics::MAX_HBM_TEMPERATURE),
+            voltage: None,
+            fan: None,
+            gfx: ByLoad {
+                busy: fixed(Metrics::SOCKET_GFX_BUSY),
+                idle: fixed(Metrics::GFXCLK),
+                awake: fixed(Metrics::GFXCLK),
+            },
+            memory: fixed(Metrics::UCLK),
+            busy: fixed(Metrics::SOCKET_GFX_BUSY),
+            memory_busy: fixed(Metrics::DRAM_UTILIZATION),
+        },
+        metrics: Format::List {
+            fraction: smu::FRACTION,
+            metrics: &METRICS,
+        },
     }),
 };
 
