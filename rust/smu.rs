@@ -30,6 +30,7 @@ use kernel::{
     }, //
 };
 
+mod columns;
 mod hal;
 mod levels;
 mod metrics;

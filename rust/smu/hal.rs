@@ -5,6 +5,11 @@
 //! The version of the graphics core chooses, as for the security processor: a chip that has one has the other.
 
 use super::{
+    columns::{
+        Columns,
+        From,
+        Reported, //
+    },
     levels,
     place::Place,
     source::{
@@ -13,6 +18,7 @@ use super::{
     },
     table::{
         ByLoad,
+        Card,
         Format,
         Values, //
     },

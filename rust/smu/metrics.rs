@@ -144,6 +144,7 @@ impl Smu {
                 version: table.version,
             }
             .put(put),
+            Format::Columns(columns) => columns.put(table.memory, table.version, put),
         })
     }
 }

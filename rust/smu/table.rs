@@ -7,6 +7,7 @@
 //! `smu_v14_0_2_get_smu_metrics_data`.
 
 use super::{
+    columns::Columns,
     levels::{
         self,
         Levels, //
@@ -126,6 +127,7 @@ pub(super) enum Format {
         fraction: u32,
         metrics: &'static [Metric],
     },
+    Columns(Columns),
 }
 
 /// A fan.
