@@ -2,6 +2,7 @@
 //! What the management unit measures, and what the kernel's files show of it.
 
 pub(super) mod metrics;
+mod navi48;
 
 use super::{with_vadd, MODULE, VADD};
 use crate::chip::Scheduler;
@@ -12,7 +13,7 @@ use crate::verdict::Outcome;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![sensors()]
+    vec![sensors(), navi48::sensors()]
 }
 
 /// Prints each file of hwmon and of the PCI device: `sensor NAME VALUE`.
