@@ -35,6 +35,7 @@ mod hal;
 mod levels;
 mod metrics;
 mod place;
+mod reading;
 mod source;
 mod table;
 
@@ -43,11 +44,11 @@ pub(crate) use hal::{
     Hal, //
 };
 pub(crate) use levels::Levels;
-pub(crate) use table::{
-    Enabled,
+pub(crate) use reading::{
     Kinds,
     Reading, //
 };
+pub(crate) use table::Enabled;
 use table::{
     Service,
     Table, //

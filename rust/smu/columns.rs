@@ -6,7 +6,7 @@
 
 use super::{
     place::Place,
-    table::ByLoad, //
+    reading::ByLoad, //
 };
 use crate::{
     glue::user::boottime_ns,

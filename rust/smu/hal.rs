@@ -12,15 +12,17 @@ use super::{
     },
     levels,
     place::Place,
+    reading::{
+        ByLoad,
+        Values, //
+    },
     source::{
         Metric,
         Source, //
     },
     table::{
-        ByLoad,
         Card,
-        Format,
-        Values, //
+        Format, //
     },
     ChipReset,
     Interface,

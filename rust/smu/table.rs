@@ -3,8 +3,7 @@
 //! What the management unit does for the driver as long as that is there: it manages clocks and power, and writes what
 //! it measures into a table in memory.
 //!
-//! Source: `smu_smc_hw_setup` (order), `smu_v13_0_6_get_metrics_table`, `smu_v13_0_6_get_smu_metrics_data`,
-//! `smu_v14_0_2_get_smu_metrics_data`.
+//! Source: `smu_smc_hw_setup` (order), `smu_v13_0_6_get_metrics_table`, `smu_cmn_get_metrics_table`.
 
 use super::{
     columns::Columns,
@@ -13,6 +12,11 @@ use super::{
         Levels, //
     },
     place::Place,
+    reading::{
+        Kinds,
+        Reading,
+        Values, //
+    },
     source::Metric,
     Smu, //
 };
@@ -35,8 +39,6 @@ use kernel::{
 
 /// For so long a measurement is a new one (`smu_v13_0_6_get_metrics_table`).
 const FRESH: Delta = Delta::from_millis(1);
-/// Up to so many percent the compute units count as idle (`SMU_14_0_2_BUSY_THRESHOLD`).
-const IDLE: u32 = 5;
 
 /// The messages, and where things are in the table.
 pub(super) struct Service {
@@ -77,48 +79,6 @@ pub(super) struct Card {
     pub(super) most_turns: Place,
 }
 
-/// Where a measurement's values are. What is `None` the unit doesn't report.
-pub(super) struct Values {
-    pub(super) power: Place,
-    /// Power is an average.
-    pub(super) is_average: bool,
-    pub(super) edge: Option<Place>,
-    pub(super) temperature: Place,
-    pub(super) memory_temperature: Place,
-    pub(super) voltage: Option<Place>,
-    /// Turns in a minute, and percent.
-    pub(super) fan: Option<(Place, Place)>,
-    pub(super) gfx: ByLoad,
-    pub(super) memory: Place,
-    pub(super) busy: Place,
-    pub(super) memory_busy: Place,
-}
-
-/// A clock that is measured in two ways: with the time in which it sleeps, for compute units that are idle, and without.
-#[derive(Clone, Copy)]
-pub(super) struct ByLoad {
-    pub(super) busy: Place,
-    pub(super) idle: Place,
-    pub(super) awake: Place,
-}
-
-impl ByLoad {
-    /// The clock in MHz.
-    ///
-    /// # Errors
-    ///
-    /// EINVAL.
-    pub(super) fn read(&self, memory: &KernelBuf) -> Result<u32> {
-        match self.busy.rounded(memory)? {
-            0..=IDLE | NOT_KNOWN => self.idle.rounded(memory),
-            _ => self.awake.rounded(memory),
-        }
-    }
-}
-
-/// An activity that isn't known counts as none (`smu_safe_u16_nn`).
-const NOT_KNOWN: u32 = 0xffff;
-
 /// What the file `gpu_metrics` has.
 pub(super) enum Format {
     /// A list.
@@ -128,47 +88,6 @@ pub(super) enum Format {
         metrics: &'static [Metric],
     },
     Columns(Columns),
-}
-
-/// A fan.
-#[derive(Clone, Copy)]
-pub(crate) struct Fan {
-    /// Turns in a minute, and the most of them.
-    pub(crate) turns: u32,
-    pub(crate) most: u32,
-    /// Of 255.
-    pub(crate) part: u32,
-}
-
-/// A measurement.
-#[derive(Clone, Copy)]
-pub(crate) struct Reading {
-    /// Milliwatts, and thousandths of a degree.
-    pub(crate) power: u32,
-    pub(crate) edge: Option<u32>,
-    pub(crate) temperature: u32,
-    pub(crate) memory_temperature: u32,
-    /// Millivolts of the compute units.
-    pub(crate) voltage: Option<u32>,
-    pub(crate) fan: Option<Fan>,
-    /// MHz: of the compute units and of memory.
-    pub(crate) gfx: u32,
-    pub(crate) gfx_levels: Levels,
-    pub(crate) memory: u32,
-    pub(crate) memory_levels: Levels,
-    /// Percent.
-    pub(crate) busy: u32,
-    pub(crate) memory_busy: u32,
-}
-
-/// Which of a reading's values there are.
-#[derive(Clone, Copy)]
-pub(crate) struct Kinds {
-    pub(crate) edge: bool,
-    pub(crate) voltage: bool,
-    pub(crate) fan: bool,
-    /// Power is an average.
-    pub(crate) is_average: bool,
 }
 
 /// A measurement in memory, and what else is known by then.
@@ -202,7 +121,12 @@ impl Smu {
     /// EOPNOTSUPP when it can't; EPERM while the device is being reset; EIO when it has measured nothing, or didn't answer
     /// once; ETIME when it doesn't answer now; those of refusals; ENODEV.
     pub(crate) fn measure(&self) -> Result<Reading> {
-        self.with_table(|service, table| service.read(table))
+        self.with_table(|service, table| {
+            let levels = service.levels.read(table.memory)?;
+            service
+                .values
+                .read(table.memory, table.fan, levels.unwrap_or(table.levels))
+        })
     }
 
     /// What it measures; `None` where the driver doesn't ask it.
@@ -328,40 +252,6 @@ impl Smu {
         let clock = card.reported_clock.bits(memory)?;
         table.fan = (has_fan.unwrap_or(0) & 1 == 1).then_some(most);
         Ok(Some(clock).filter(|&mhz| mhz != 0))
-    }
-}
-
-impl Service {
-    fn read(&self, table: Measured<'_>) -> Result<Reading> {
-        let (values, memory) = (&self.values, table.memory);
-        let [gfx_levels, memory_levels] = self.levels.read(memory)?.unwrap_or(table.levels);
-        let thousandths = |place: Place| place.thousandths(memory);
-        let whole = |place: Place| place.rounded(memory);
-        let fan = match (values.fan, table.fan) {
-            (Some((turns, percent)), Some(most)) => Some(Fan {
-                turns: whole(turns)?,
-                most,
-                part: (whole(percent)?.saturating_mul(255) / 100).min(255),
-            }),
-            _ => None,
-        };
-        Ok(Reading {
-            power: thousandths(values.power)?,
-            edge: values.edge.map(thousandths).transpose()?,
-            temperature: thousandths(values.temperature)?,
-            memory_temperature: thousandths(values.memory_temperature)?,
-            voltage: values.voltage.map(whole).transpose()?,
-            fan,
-            gfx: values.gfx.read(memory)?,
-            gfx_levels,
-            memory: whole(values.memory)?,
-            memory_levels,
-            busy: whole(values.busy)?,
-            memory_busy: match whole(values.memory_busy)? {
-                NOT_KNOWN => 0,
-                percent => percent,
-            },
-        })
     }
 }
 
