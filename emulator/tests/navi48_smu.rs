@@ -89,6 +89,9 @@ fn clocks_have_levels() {
         assert_eq!(smu(&guest, 0x1f, clock << 16 | (count & 0xff)).0, 0xff);
     }
     assert_eq!(smu(&guest, 0x1f, 11 << 16).0, 0xff, "no such clock");
+    // TABLE_OVERDRIVE is empty, whatever was there.
+    metrics(&guest);
+    assert_eq!(table::<103>(&guest, 8), [0; 103]);
     // TABLE_COMBO_PPTABLE: a fan (FEATURE_FAN_CONTROL_BIT of FeaturesToRun), GameClockAc, sizes.
     let card = table::<1453>(&guest, 1);
     assert_eq!(half(&card, 0), 5812, "structuresize");

@@ -425,8 +425,14 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
         (smu::throttler::MEMORY, "THROTTLER_TEMP_MEM_BIT"),
         (smu::throttler::REGULATOR_GFX, "THROTTLER_TEMP_VR_GFX_BIT"),
         (smu::throttler::REGULATOR_SOC, "THROTTLER_TEMP_VR_SOC_BIT"),
-        (smu::throttler::REGULATOR_MEMORY0, "THROTTLER_TEMP_VR_MEM0_BIT"),
-        (smu::throttler::REGULATOR_MEMORY1, "THROTTLER_TEMP_VR_MEM1_BIT"),
+        (
+            smu::throttler::REGULATOR_MEMORY0,
+            "THROTTLER_TEMP_VR_MEM0_BIT",
+        ),
+        (
+            smu::throttler::REGULATOR_MEMORY1,
+            "THROTTLER_TEMP_VR_MEM1_BIT",
+        ),
         (smu::throttler::LIQUID0, "THROTTLER_TEMP_LIQUID0_BIT"),
         (smu::throttler::LIQUID1, "THROTTLER_TEMP_LIQUID1_BIT"),
         (smu::throttler::TDC_GFX, "THROTTLER_TDC_GFX_BIT"),

@@ -12,6 +12,8 @@ use rkfd_hw::smu::v14_0::{clock, feature, message, table as number, COUNT, INTER
 const VMID: u8 = 0;
 /// SetSoftMaxByFreq with this clock takes the limit away.
 const NO_LIMIT: u32 = 0xffff;
+/// More than drivers read of a table without content: they have one place for all, where another table was.
+const EMPTY: [u32; 256] = [0; 256];
 
 impl State {
     /// Bits of the features that run.
@@ -115,7 +117,7 @@ impl Smu {
         Ok(given)
     }
 
-    /// Writes a table where the driver wants it. Those without content are empty, so only their first word is.
+    /// Writes a table where the driver wants it. Those without content are [`EMPTY`].
     fn give_table(&self, state: &mut State, given: u32) -> Result<(), u32> {
         let space = self.env.memory().space(Hub::Mm, VMID);
         let kind = given & 0xffff;
@@ -133,7 +135,7 @@ impl Smu {
                     let words = table::power_play().0;
                     space.write_words(state.tables, &words).is_ok()
                 }
-                _ => space.store_u32(state.tables, 0).is_ok(),
+                _ => space.write_words(state.tables, &EMPTY).is_ok(),
             };
         if !written {
             self.env.report().violation(format_args!(
