@@ -59,6 +59,7 @@ mod fdinfo;
 mod gem;
 mod info;
 mod request;
+mod sensor;
 
 /// The words and the version of the amdgpu whose requests these are (`amdgpu_drv.c`, `amdgpu_drv.h`).
 const IDENTITY: Identity = Identity {

@@ -196,6 +196,20 @@ constants! {
     INFO_NUM_HANDLES: u32 = 0x1c, "AMDGPU_INFO_NUM_HANDLES";
     /// Clocks, temperatures, power.
     INFO_SENSOR: u32 = 0x1d, "AMDGPU_INFO_SENSOR";
+    /// MHz of compute units.
+    INFO_SENSOR_GFX_SCLK: u32 = 0x1, "AMDGPU_INFO_SENSOR_GFX_SCLK";
+    /// MHz of memory.
+    INFO_SENSOR_GFX_MCLK: u32 = 0x2, "AMDGPU_INFO_SENSOR_GFX_MCLK";
+    /// Thousandths of a degree.
+    INFO_SENSOR_GPU_TEMP: u32 = 0x3, "AMDGPU_INFO_SENSOR_GPU_TEMP";
+    /// Percent.
+    INFO_SENSOR_GPU_LOAD: u32 = 0x4, "AMDGPU_INFO_SENSOR_GPU_LOAD";
+    /// Watts.
+    INFO_SENSOR_GPU_AVG_POWER: u32 = 0x5, "AMDGPU_INFO_SENSOR_GPU_AVG_POWER";
+    /// Millivolts of compute units.
+    INFO_SENSOR_VDDGFX: u32 = 0x7, "AMDGPU_INFO_SENSOR_VDDGFX";
+    /// Watts.
+    INFO_SENSOR_GPU_INPUT_POWER: u32 = 0xc, "AMDGPU_INFO_SENSOR_GPU_INPUT_POWER";
     /// Faults of the CPU on VRAM that it did not see, 64 bits.
     INFO_NUM_VRAM_CPU_PAGE_FAULTS: u32 = 0x1e, "AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS";
     /// How often a reset lost VRAM, 32 bits.
@@ -267,6 +281,11 @@ impl Info {
     /// Kind of firmware, its engine and its number there.
     pub const fn firmware(&self) -> (u32, u32, u32) {
         (self.of[0], self.of[1], self.of[2])
+    }
+
+    /// Kind of sensor.
+    pub const fn sensor(&self) -> u32 {
+        self.of[0]
     }
 
     /// Registers.

@@ -3,10 +3,12 @@
 //! amdgpu's request INFO: what libdrm and through it ROCr ask of the chip (`amdgpu_info_ioctl`).
 //!
 //! Answered is what this driver knows. The kernel has no rings here that programs submit to, so the
-//! engines' masks of them are empty; there is no power management (sensors: ENOENT), no video, no
-//! BIOS (EINVAL).
+//! engines' masks of them are empty; there is no video, no BIOS (EINVAL).
 
-use super::device_info;
+use super::{
+    device_info,
+    sensor, //
+};
 use crate::{
     glue::user,
     gpu::Gpu,
@@ -30,7 +32,7 @@ use kernel::{
 /// # Errors
 ///
 /// EINVAL for no room, and for what isn't known; EFAULT for a register that may not be read, and
-/// when the answer can't be written; ENOENT for sensors; ENODATA for handles of decoders.
+/// when the answer can't be written; ENODATA for handles of decoders; those of [`sensor::read`].
 pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result {
     if info.return_size == 0 || info.return_pointer == 0 {
         return Err(EINVAL);
@@ -75,7 +77,7 @@ pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result
         | abi::INFO_NUM_EVICTIONS
         | abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
         abi::INFO_VRAM_LOST_COUNTER => put32(info, gpu.vram_losses()),
-        abi::INFO_SENSOR => Err(ENOENT),
+        abi::INFO_SENSOR => put32(info, sensor::read(gpu, info.sensor())?),
         abi::INFO_NUM_HANDLES if info.hw_ip().0 == abi::HW_IP_UVD => Err(ENODATA),
         _ => Err(EINVAL),
     }

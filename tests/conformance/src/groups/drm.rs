@@ -13,7 +13,6 @@ use rkfd_uapi::ioctl::{ioc_number, ioc_size};
 use std::os::unix::fs::MetadataExt;
 
 const EOPNOTSUPP: Want = Want::Errno(libc::EOPNOTSUPP);
-const ENOENT: Want = Want::Errno(libc::ENOENT);
 const ENODATA: Want = Want::Errno(libc::ENODATA);
 
 /// The register offset of GB_ADDR_CONFIG, in words, with which libdrm asks for it
@@ -89,6 +88,23 @@ fn pci_number(c: &Ctx, file: &str) -> Result<u64, String> {
     let text = pci_file(c, file)?;
     let digits = text.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).map_err(|e| format!("{file}: {e}"))
+}
+
+/// Microwatts by hwmon: an average, or what is taken now.
+fn hwmon_power(c: &Ctx) -> Result<u64, String> {
+    let folder = format!("{}/hwmon", pci(c)?);
+    let mut folders = std::fs::read_dir(&folder).map_err(|e| format!("{folder}: {e}"))?;
+    let own = folders
+        .next()
+        .and_then(Result::ok)
+        .ok_or("no hwmon")?
+        .path();
+    let names = ["power1_average", "power1_input"];
+    let text = names
+        .iter()
+        .find_map(|name| std::fs::read_to_string(own.join(name)).ok());
+    let text = text.ok_or("no power in hwmon")?;
+    text.trim().parse().map_err(|e| format!("power: {e}"))
 }
 
 /// Reads registers, GB_ADDR_CONFIG or others.
@@ -204,7 +220,13 @@ pub(super) fn rows() -> Vec<Row> {
         row(I, "NUM_EVICTIONS of VRAM that is not short", is(0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_EVICTIONS", |c| value(c, INFO_NUM_EVICTIONS, N, 0, 8)),
         row(I, "NUM_BYTES_MOVED", is(0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_BYTES_MOVED", |c| value(c, INFO_NUM_BYTES_MOVED, N, 0, 8)),
         row(I, "VRAM_LOST_COUNTER", is(0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_VRAM_LOST_COUNTER", |c| value(c, INFO_VRAM_LOST_COUNTER, N, 0, 4)),
-        row(I, "SENSOR without power management", ENOENT, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_SENSOR", |c| errno_of(c, INFO_SENSOR, [1, 0, 0, 0])),
+        row(I, "SENSOR of power without work is hwmon's, to two watts", YES, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_SENSOR_GPU_AVG_POWER", |c| {
+            // What is measured is the time since it was before: that of other rows is over with the first one.
+            number(c, INFO_SENSOR, [INFO_SENSOR_GPU_AVG_POWER, 0, 0, 0], 0, 4)?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let watts = number(c, INFO_SENSOR, [INFO_SENSOR_GPU_AVG_POWER, 0, 0, 0], 0, 4)?;
+            Ok(holds(watts.abs_diff(hwmon_power(c)? / 1_000_000) <= 2))
+        }),
         row(I, "NUM_HANDLES of UVD", ENODATA, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_UVD, 0, 0, 0])),
         row(I, "NUM_HANDLES of compute", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_COMPUTE, 0, 0, 0])),
         row(I, "CRTC_FROM_ID without a screen", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_CRTC_FROM_ID", |c| errno_of(c, 0x01, N)),
