@@ -44,13 +44,16 @@ pub fn build(host: &Host) -> Result<()> {
     build::cargo("the emulated GPU", cargo)
 }
 
+/// Where the emulator is.
+pub(crate) fn binary(host: &Host) -> PathBuf {
+    let own = || host.target.join("release/rkfd-emulator");
+    host.emulator.clone().unwrap_or_else(own)
+}
+
 impl Emulator {
     /// Start it and wait until it listens.
     pub fn start(host: &Host, dir: &RunDir, scenario: &Scenario) -> Result<Self> {
-        let binary = host
-            .emulator
-            .clone()
-            .unwrap_or_else(|| host.target.join("release/rkfd-emulator"));
+        let binary = binary(host);
         let (socket, report, log) = (
             dir.file("gpu.sock"),
             dir.file("report"),

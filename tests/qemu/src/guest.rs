@@ -73,12 +73,13 @@ fn target_dir(host: &Host) -> PathBuf {
     host.target.join("guest")
 }
 
+/// The folder of the binaries.
+pub(crate) fn programs_dir(host: &Host) -> PathBuf {
+    target_dir(host).join(TRIPLE).join("release")
+}
+
 fn program(host: &Host, kind: &str, name: &str) -> PathBuf {
-    target_dir(host)
-        .join(TRIPLE)
-        .join("release")
-        .join(kind)
-        .join(name)
+    programs_dir(host).join(kind).join(name)
 }
 
 /// Pack the initramfs of a scenario.

@@ -4,11 +4,13 @@
 //! `tests/mutants` builds one module with all mutants; its parameter `mutant` chooses one. First each
 //! scenario runs with none chosen, and the module reports which places it met. Then each mutant of
 //! a sample runs in the shortest scenario that meets it, and, while none notices it, in the next
-//! ones, [`TRIES`] at most. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that
-//! no test can notice, each with its reason.
+//! ones. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that
+//! no test can notice, each with its reason. What was found out is noted ([`Notes`]), so that the next run with the
+//! same builds goes on there.
 
 use crate::chip::Chip;
 use crate::host::Host;
+use crate::mutants::notes::Notes;
 use crate::plan::Step;
 use crate::qemu::Accel;
 use crate::run::{self, Show};
@@ -24,12 +26,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+mod notes;
+
 /// The parameter's value that chooses no mutant and reports the places.
 const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about.
-const SCENARIOS: [&str; 14] = [
+const SCENARIOS: [&str; 16] = [
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
@@ -42,6 +46,8 @@ const SCENARIOS: [&str; 14] = [
     "faults",
     "copy-fault",
     "gpu-reset",
+    "cold-start",
+    "cold-start-navi48",
     "queues",
     "conformance",
 ];
@@ -79,7 +85,8 @@ pub fn run(
     (sample, seed, filter): (usize, u64, &[String]),
 ) -> Result<bool> {
     let mut mutants = read(list, equivalents)?;
-    let bases = bases(host, (chips, accel, jobs), suite)?;
+    let notes = Notes::of(host)?;
+    let bases = bases(host, (chips, accel, jobs), suite, &notes)?;
     let planted = mutants.len();
     mutants.retain(|m| bases.iter().any(|base| base.met.contains(&m.number)));
     println!(
@@ -104,10 +111,19 @@ pub fn run(
     let verdicts = each(&mutants, jobs, |mutant| {
         let (word, how) = match &mutant.equivalent {
             Some(why) => ("equivalent", why.clone()),
-            None => match judge(&bases, accel, mutant) {
-                Ok(Some(how)) => ("caught", how),
-                Ok(None) => ("missed", String::from("no scenario notices it")),
-                Err(e) => ("caught", format!("it could not be started: {e:#}")),
+            None => match notes.verdict(mutant.number) {
+                Some(Some(how)) => ("caught", how),
+                Some(None) => ("missed", String::from("no scenario notices it")),
+                None => match judge(&bases, accel, mutant) {
+                    Ok(how) => {
+                        notes.judged(mutant.number, how.as_deref());
+                        match how {
+                            Some(how) => ("caught", how),
+                            None => ("missed", String::from("no scenario notices it")),
+                        }
+                    }
+                    Err(e) => ("caught", format!("it could not be started: {e:#}")),
+                },
             },
         };
         let Mutant {
@@ -153,7 +169,7 @@ fn read(list: &Path, equivalents: &Path) -> Result<Vec<Mutant>> {
     let mutants = text
         .lines()
         .map(|line| {
-            let mut parts = line.splitn(5, '\t').map(str::to_owned);
+            let mut parts = line.split('\t').map(str::to_owned);
             let mut next = || {
                 parts
                     .next()
@@ -228,6 +244,7 @@ fn bases<'a>(
     host: &Host,
     (chips, accel, jobs): (&'static [Chip], Accel, NonZeroUsize),
     suite: &'a [Scenario],
+    notes: &Notes,
 ) -> Result<Vec<Base<'a>>> {
     let wanted = SCENARIOS
         .iter()
@@ -237,6 +254,15 @@ fn bases<'a>(
         .filter(|(scenario, host)| scenario.runs_on(host.chip, chips.len() == 1))
         .collect();
     let bases = each(&pairs, jobs, |(scenario, host)| {
+        if let Some((took, met)) = notes.base(scenario.name, host.chip.name) {
+            let host = host.clone();
+            return Ok(Base {
+                host,
+                scenario,
+                took,
+                met,
+            });
+        }
         let run = with(scenario, REPORT, None);
         let outcome = run::run(host, accel, &run, Show::Nothing, &mut |_| {})?;
         let verdict = outcome.judge(&run);
@@ -255,6 +281,7 @@ fn bases<'a>(
             met.len()
         );
         let took = outcome.took;
+        notes.ran(scenario.name, host.chip.name, took, &met);
         Ok(Base {
             host: host.clone(),
             scenario,
@@ -279,12 +306,13 @@ fn met(line: &str) -> Vec<usize> {
 
 /// Which scenario notices a mutant, and by what; `None`: none of those that meet it.
 fn judge(bases: &[Base<'_>], accel: Accel, mutant: &Mutant) -> Result<Option<String>> {
-    // Each scenario on one of the chips on which it meets the place.
+    // Each scenario on one of the chips on which it meets the place, in turns: what one chip lacks, another may have.
     let mut meet = Vec::new();
     for name in SCENARIOS {
         let of = |base: &&Base<'_>| base.scenario.name == name && base.met.contains(&mutant.number);
         let on: Vec<_> = bases.iter().filter(of).collect();
-        let at = mutant.number.checked_rem(on.len()).unwrap_or(0);
+        let turn = mutant.number + meet.len();
+        let at = turn.checked_rem(on.len()).unwrap_or(0);
         meet.extend(on.get(at).copied());
     }
     meet.sort_by_key(|base| base.took);
