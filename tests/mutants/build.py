@@ -3,7 +3,8 @@
 """Builds the module with all mutants planted: tests/mutants/build.py COPY KERNEL-TREE
 
 Mutants that the compiler refuses (a statement that gives a variable its value, a constant) are taken
-out, until it builds: these can't be faults of a driver that was built. Prints how many are left.
+out, until it builds: these can't be faults of a driver that was built. They are noted in COPY/refused.txt, so
+that the next build need not find them again. Prints how many are left.
 """
 import pathlib
 import re
@@ -14,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def refused(log, rows):
-    """The numbers of the mutants at which errors point."""
+    """The rows of the mutants at which errors point."""
     out = set()
     for error in re.split(r"\n(?=error)", log):
         if not error.startswith("error"):
@@ -22,12 +23,12 @@ def refused(log, rows):
         place = re.search(r"--> \S*?((?:rust|hw|uapi)/\S+?\.rs):(\d+)", error)
         if not place:
             continue
-        of_file = [(int(r[3]), int(r[0])) for r in rows if r[2] == place[1]]
+        of_file = [(int(r[3]), tuple(r)) for r in rows if r[2] == place[1]]
         lines = {int(place[2])} | {int(n) for n in re.findall(r"^ *(\d+) +[|/]", error, re.M)}
-        hit = {n for line, n in of_file if line in lines}
+        hit = {row for line, row in of_file if line in lines}
         if not hit:
             at = max((line for line, _ in of_file if line <= int(place[2])), default=None)
-            hit = {n for line, n in of_file if line == at}
+            hit = {row for line, row in of_file if line == at}
         out |= hit
     return out
 
@@ -35,8 +36,7 @@ def refused(log, rows):
 def main():
     copy, tree = pathlib.Path(sys.argv[1]), sys.argv[2]
     copy.mkdir(parents=True, exist_ok=True)
-    drop = copy / "drop.txt"
-    drop.unlink(missing_ok=True)
+    noted = copy / "refused.txt"
     for _ in range(12):
         planted = subprocess.run([HERE / "plant.py", copy], check=True, capture_output=True, text=True).stdout
         made = subprocess.run(
@@ -49,8 +49,8 @@ def main():
         bad = refused(made.stdout + made.stderr, rows)
         if not bad:
             sys.exit(made.stderr[-4000:] + "\nthe module with mutants doesn't build, and no mutant is at fault")
-        known = set(drop.read_text().split()) if drop.exists() else set()
-        drop.write_text("\n".join(sorted(known | {str(n) for n in bad}, key=int)))
+        with noted.open("a") as file:
+            file.writelines("\t".join((rule, name, text, nth)) + "\n" for _, rule, name, _, text, nth in bad)
         print(f"the compiler refuses {len(bad)} of them", flush=True)
     sys.exit("the module with mutants doesn't build after twelve rounds")
 

@@ -4,7 +4,8 @@
 
 All of them go into one build. Each is a place where the module does one thing less if its number
 is the module's parameter `mutant`, and all else is as it was. So one module holds all mutants, and
-no list of them is written by hand: they come from the sources' own text, by four rules.
+no list of them is written by hand: they come from the sources' own text, by four rules. A mutant's text
+begins with the function that it is in.
 
   field      a field of a register, packet, MQD or frame is zero
   statement  a statement of a function is left out
@@ -12,9 +13,10 @@ no list of them is written by hand: they come from the sources' own text, by fou
   flag       a flag of a page-table entry or a word is left out
 
 The copy holds Kbuild, hw/, uapi/ and rust/. Lines stay where they are. COPY/mutants.tsv gets a line
-for each: number, rule, file, line, text. COPY/drop.txt, if it is there, has numbers that are not
-planted, because the compiler refuses them.
+for each: number, rule, file, line, text, and the how manieth with that text it is. COPY/refused.txt, if it
+is there, names some that are not planted, because the compiler refuses them: rule, file, text, how manieth.
 """
+import collections
 import pathlib
 import re
 import sys
@@ -99,15 +101,27 @@ def close(text, at):
 
 
 class Planter:
-    def __init__(self, dropped):
-        self.dropped, self.rows = dropped, []
+    def __init__(self, refused):
+        self.refused, self.rows, self.functions = refused, [], []
+        self.same = collections.Counter()
+
+    def begin(self, text):
+        """A file: remembers which function each line is in."""
+        self.functions, function = [""], ""
+        for line in text.split("\n"):
+            begun = re.match(r"\s*(?:pub(?:\([\w:]+\))? )?(?:const )?(?:unsafe )?fn (\w+)", line)
+            function = begun[1] if begun else function
+            self.functions.append(function)
 
     def number(self, rule, name, line, text):
         """The number of a mutant, or None if the compiler has refused it."""
+        text = f"{self.functions[line]}: " + re.sub(r"\s+", " ", text).strip()
+        what = (rule, name, text)
+        self.same[what] += 1
         n = len(self.rows) + 1
-        text = re.sub(r"\s+", " ", text).strip()
-        self.rows.append((n, rule, name, line, text))
-        return None if n in self.dropped else n
+        planted = (*what, str(self.same[what])) not in self.refused
+        self.rows.append((n, rule, name, line, text, self.same[what]) if planted else None)
+        return n if planted else None
 
     def fields(self, name, text):
         """`.with(X::FIELD, value)` and `.having(X::FIELD.is::<1>())`."""
@@ -177,15 +191,19 @@ class Planter:
             if not begins or indent < 4 or KEYWORDS.match(code):
                 continue
             # What is dropped is dropped a little later all the same.
-            if re.fullmatch(r"drop\(\w+\);", code):
+            if re.fullmatch(r"drop\((\w+|\([\w, ]+\))\);", code):
                 continue
             if not re.match(r"(\*?[a-z_][\w.]*(\[[^\]]*\])? [|&+-]?= |[a-zA-Z_][\w:.]*[(.])", code):
                 continue
             # The statement's end: `;` at no depth, or another statement's line.
             depth, end = 0, None
             for j in range(start, min(start + 14, len(lines))):
-                depth += sum(lines[j].count(c) for c in "([{") - sum(lines[j].count(c) for c in ")]}")
-                if depth < 0:
+                # Where it closes what it hasn't opened, it is the value of a block.
+                deepest = 0
+                for c in lines[j]:
+                    depth += (c in "([{") - (c in ")]}")
+                    deepest = min(deepest, depth)
+                if deepest < 0:
                     break
                 if depth == 0 and lines[j].rstrip().endswith(";"):
                     end = j
@@ -202,13 +220,14 @@ class Planter:
 
 def main():
     copy = pathlib.Path(sys.argv[1])
-    dropped = copy / "drop.txt"
-    dropped = {int(n) for n in dropped.read_text().split()} if dropped.exists() else set()
-    planter = Planter(dropped)
+    refused = copy / "refused.txt"
+    refused = refused.read_text().splitlines() if refused.exists() else []
+    planter = Planter({tuple(line.split("\t")) for line in refused})
     for path in [TOP / "Kbuild", *sorted(p for d in ("hw", "uapi", "rust") for p in (TOP / d).rglob("*.rs"))]:
         name = str(path.relative_to(TOP))
         text = original = path.read_text()
         if name.startswith("rust/") and not LEFT_OUT.search(name):
+            planter.begin(original)
             text = planter.fields(name, text)
             if re.match(r"rust/(gmc|vm|bo)", name):
                 text = planter.flags(name, text)
@@ -230,9 +249,9 @@ def main():
         # A file that stays as it was is not built anew.
         if not to.exists() or to.read_text() != text:
             to.write_text(text)
-    rows = ["\t".join(map(str, row)) for row in planter.rows if row[0] not in dropped]
+    rows = ["\t".join(map(str, row)) for row in planter.rows if row]
     (copy / "mutants.tsv").write_text("\n".join(rows) + "\n")
-    print(f"{len(rows)} mutants are planted, {len(dropped)} more don't compile")
+    print(f"{len(rows)} mutants are planted, {len(planter.rows) - len(rows)} more don't compile")
 
 
 if __name__ == "__main__":
