@@ -74,12 +74,14 @@ impl Cold {
 
     /// `psp_hw_start` up to the ring.
     fn boot(&self) {
+        assert_eq!(self.mp0(35), 1 << 31);
         for command in COMPONENTS {
             self.set_mp0(36, ((BASE + BUFFER) >> 20) as u32);
             self.set_mp0(35, command);
             assert_eq!(self.mp0(35), 1 << 31, "{command:#x}");
         }
         assert_eq!((self.mp0(81), self.mp0(81)), (0, 0x3a_1214));
+        assert_eq!(self.mp0(64), 1 << 31);
         self.set_mp0(69, (BASE + RING) as u32);
         self.set_mp0(70, ((BASE + RING) >> 32) as u32);
         self.set_mp0(71, 0x1000);

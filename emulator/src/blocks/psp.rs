@@ -90,8 +90,9 @@ struct State {
     /// C2PMSG_36, and C2PMSG_69 to 71.
     address: u32,
     ring_at: [u32; 3],
-    /// C2PMSG_64's last answer.
+    /// C2PMSG_64's last answer, and whether somebody has looked at it.
     answer: u32,
+    answer_seen: bool,
 }
 
 impl State {
@@ -110,6 +111,7 @@ impl State {
             address: 0,
             ring_at: [0; 3],
             answer: if cold { 0 } else { control::DONE },
+            answer_seen: false,
         }
     }
 }
@@ -167,6 +169,11 @@ impl Psp {
             state.waiting = Some(command);
             return Ok(());
         }
+        // `psp_v13_0_ring_create`, "Wait for sOS ready for ring creation", and behind each command.
+        if !state.answer_seen {
+            return undefined("the mailbox: nobody has waited until it is ready");
+        }
+        state.answer_seen = false;
         match command {
             control::INIT_KERNEL_RING => {
                 let [low, high, size] = state.ring_at;
@@ -199,7 +206,7 @@ impl IpBlock for Psp {
         let mut state = self.state();
         Ok(match mailbox(reg).ok_or(Refused::NotModelled)? {
             33 => READY,
-            35 => state.boot.status(),
+            35 => state.boot.look(),
             36 => state.address,
             58 => state.secure_os.unwrap_or(0),
             81 => {
@@ -215,6 +222,7 @@ impl IpBlock for Psp {
                 if let Some(command) = waiting {
                     self.control(&mut state, command)?;
                 }
+                state.answer_seen |= state.answer == control::DONE;
                 state.answer
             }
             67 => state.ring.as_ref().map_or(0, Ring::at),

@@ -143,6 +143,7 @@ fn set_mp0(guest: &Guest, n: u32, value: u32) {
 /// `psp_v13_0_bootloader_load_component`, behind `psp_copy_fw`, which flushes HDP.
 fn load(guest: &Guest, command: u32) -> u32 {
     guest.device.soc.memory.flush_hdp();
+    mp0(guest, 35);
     set_mp0(guest, 36, ((BASE + BUFFER) >> 20) as u32);
     set_mp0(guest, 35, command);
     mp0(guest, 35)
@@ -174,6 +175,7 @@ fn boot(guest: &Guest) {
 
 /// `psp_v13_0_ring_create` of a ring of a page.
 fn make_ring(guest: &Guest) {
+    assert_eq!(mp0(guest, 64), 0x8000_0000);
     set_mp0(guest, 69, (BASE + RING) as u32);
     set_mp0(guest, 70, ((BASE + RING) >> 32) as u32);
     set_mp0(guest, 71, 0x1000);
@@ -254,6 +256,8 @@ fn the_boot_loader_refuses_with_an_error_in_the_low_byte() {
     set_mp0(&guest, 36, 0x123);
     set_mp0(&guest, 35, 0xb0000);
     guest.expect_violation("component 0xb0000:");
+    set_mp0(&guest, 35, 0xb0000);
+    guest.expect_violation("component 0xb0000 comes before anybody has waited");
 }
 
 #[test]
@@ -274,6 +278,8 @@ fn firmware_comes_through_the_ring() {
     boot(&guest);
     set_mp0(&guest, 67, 16);
     guest.expect_violation("there is no ring");
+    set_mp0(&guest, 64, 2 << 16);
+    guest.expect_violation("nobody has waited until it is ready");
     make_ring(&guest);
     assert_eq!(held(), [false; 5]);
     // GFX_CMD_ID_SETUP_TMR: of a boot-time region the driver gives no address.
@@ -281,7 +287,11 @@ fn firmware_comes_through_the_ring() {
     guest.expect_violation("before there is a trusted memory region");
     assert_ne!(submit(&guest, 2, 5, &[0x1000, 0, 0x1000]), 0);
     guest.expect_violation("SETUP_TMR names a region");
-    assert_eq!(submit(&guest, 3, 5, &[0, 0, 0]), 0);
+    assert_ne!(submit(&guest, 3, 5, &[0; 4]), 0);
+    guest.expect_violation("SETUP_TMR without its flag");
+    assert_eq!(submit(&guest, 4, 5, &[0, 0, 0, 2]), 0);
+    assert_eq!(answer(&guest, 4, 5, &[0, 0, 0, 2]), (4, 0xeeee_eeee));
+    guest.expect_violation("the fence has its value, 0x4, before the command is done");
     let before = guest.findings().len();
     for (n, kind) in [4, 5, 8, 9, 10, 52, 53, 20, 21, 22, 67, 129]
         .into_iter()
@@ -314,7 +324,7 @@ fn a_function_level_reset_leaves_the_secure_os_alive() {
     kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
     boot(&guest);
     make_ring(&guest);
-    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
+    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0, 2]), 0);
     assert_eq!(load_ip(&guest, 2, 4, 0x1800), 0);
     guest.device.reset_function();
     assert_eq!((mp0(&guest, 81), mp0(&guest, 58)), (0x36_0260, 0x36_0260));
@@ -360,7 +370,7 @@ fn commands_misbehave_by_rules() {
     const UNTOUCHED: u32 = 0xeeee_eeee;
     boot(&guest);
     make_ring(&guest);
-    assert_eq!(submit(&guest, 1, 5, &[0; 3]), 0);
+    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0, 2]), 0);
     assert_eq!(load(2, 8), (2, 16));
     assert!(!has(Firmware::Rlc(0)), "refused");
     assert_eq!(load(3, 4), (2, 0));
@@ -368,7 +378,7 @@ fn commands_misbehave_by_rules() {
     assert_eq!(load(4, 9), (2, UNTOUCHED));
     assert!(!has(Firmware::Sdma(0)), "passed over");
     assert_eq!(load(5, 10), (5, 0));
-    assert_eq!(answer(&guest, 6, 5, &[0; 3]), (7, 0));
+    assert_eq!(answer(&guest, 6, 5, &[0, 0, 0, 2]), (7, 0));
     // GFX_CMD_ID_SRIOV_SPATIAL_PART: from here on it takes nothing.
     assert_eq!(answer(&guest, 8, 0x27, &[1]), (7, UNTOUCHED));
     assert_eq!(load(9, 52), (7, UNTOUCHED));
@@ -477,7 +487,7 @@ fn the_security_processors_firmware_starts_the_engines() {
     let guest = set_up(COLD);
     boot(&guest);
     make_ring(&guest);
-    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0]), 0);
+    assert_eq!(submit(&guest, 1, 5, &[0, 0, 0, 2]), 0);
     for (n, kind) in [4, 5, 8, 9].into_iter().enumerate() {
         assert_eq!(load_ip(&guest, 2 + n as u32, kind, 0x1800), 0);
     }

@@ -37,11 +37,14 @@ const VERSION_AT: usize = 0x60;
 pub(super) struct Boot {
     loaded: Vec<u32>,
     error: u32,
+    /// Somebody has seen that it is ready.
+    seen: bool,
 }
 
 impl Boot {
     /// C2PMSG_35.
-    pub fn status(&self) -> u32 {
+    pub fn look(&mut self) -> u32 {
+        self.seen = true;
         READY | self.error
     }
 
@@ -55,6 +58,12 @@ impl Boot {
         command: u32,
         address: u64,
     ) -> Result<Option<u32>, Refused> {
+        // `psp_v13_0_wait_for_bootloader`, before each component.
+        if !std::mem::take(&mut self.seen) {
+            return undefined(format!(
+                "component {command:#x} comes before anybody has waited for the boot loader"
+            ));
+        }
         let taken = self.check(env, command, address);
         self.error = if taken.is_err() { ERROR } else { 0 };
         let version = taken?;

@@ -86,6 +86,15 @@ impl Psp {
         let mut words = Command::zeroed();
         space.read_words(address, &mut words.0).map_err(wrong)?;
         let id = words.get(Command::CMD_ID) as u32;
+        // A driver that finds its fence's value takes the command for done.
+        let before = space
+            .load_u32(frame.get(Frame::FENCE_ADDR))
+            .map_err(wrong)?;
+        if u64::from(before) == frame.get(Frame::FENCE_VALUE) {
+            return undefined(format!(
+                "a frame: the fence has its value, {before:#x}, before the command is done"
+            ));
+        }
         let effect = self.ask_rules(id, &words);
         if effect == Some(Effect::Hang) {
             state.hangs = Some(self.env.rules().changes());
@@ -160,6 +169,12 @@ impl Psp {
                 if self.takes.boot_time_tmr && named {
                     return Err(wrong(
                         "SETUP_TMR names a region, of which there is one".into(),
+                    ));
+                }
+                // `psp_prep_tmr_cmd_buf`: always `virt_phy_addr`.
+                if words.get(Command::TMR_FLAGS) & 2 == 0 {
+                    return Err(wrong(
+                        "SETUP_TMR without its flag for two kinds of addresses".into(),
                     ));
                 }
                 state.tmr = true;
