@@ -314,11 +314,25 @@ fn mqds_that_do_not_fit_are_refused() {
         let good = rig.mqd(&ring);
         let gfx9 = rig.is_gfx9();
         let bell = if gfx9 { 22 } else { 17 };
-        let cases: [(usize, u32, &str); 9] = [
+        let (ib, dummy) = match gfx9 {
+            true => (
+                v9::SdmaMqd::SDMAX_RLCX_IB_CNTL.word(),
+                v9::SdmaMqd::SDMAX_RLCX_DUMMY_REG.word(),
+            ),
+            false => (
+                v12::SdmaMqd::SDMAX_RLCX_IB_CNTL.word(),
+                v12::SdmaMqd::SDMAX_RLCX_DUMMY_REG.word(),
+            ),
+        };
+        let cases: [(usize, u32, &str); 13] = [
             (60, 1, "reserved word 60"),
             (0, good[0] | (3 << 24), "RB_CNTL has bits 0x3000000"),
             (0, good[0] | (1 << 23), "RB_CNTL has bits 0x800000"),
             (0, good[0] & !0x3e, "RB_SIZE 0"),
+            (0, good[0] & !(1 << 12), "RB_CNTL has 0x60"),
+            (0, good[0] & !(7 << 16), "RB_CNTL has 0x1"),
+            (ib, 0, "IB_CNTL has 0x0, not 0x100"),
+            (dummy, 0, "DUMMY_REG has 0x0, not 0xf"),
             (1, 0, "RB_BASE is 0"),
             (bell, good[bell] + 8, "in the MQD"),
             (126, 0, "the engine is not that of the MQD"),

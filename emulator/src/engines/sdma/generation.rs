@@ -17,6 +17,11 @@ const OWN: u8 = QUEUES as u8;
 /// (`SDMA_ACTIVITY_DIVISOR` in `amdkfd/kfd_process.c`). In ns.
 pub(super) const TICK: u64 = 10;
 
+/// IB_CNTL.SWITCH_INSIDE_IB.
+const SWITCH: u32 = 1 << 8;
+/// `SDMA_RLC_DUMMY_DEFAULT`.
+const DUMMY: u32 = 0xf;
+
 /// A generation of SDMA.
 pub struct Generation {
     /// The hub that translates its addresses.
@@ -29,6 +34,8 @@ pub struct Generation {
     pub(super) reserved: fn([u32; MQD_WORDS]) -> Option<usize>,
     /// Bits that RB_CNTL may have: size, and write-back of the read pointer.
     pub(super) rb_cntl: u32,
+    /// What a process' MQD always has, of which nothing can be seen here: name, word, bits, their value.
+    pub(super) fixed: &'static [(&'static str, usize, u32, u32)],
     /// The queue that the kernel's driver sets up by registers.
     pub(super) kernel: Kernel,
     /// Takes the packet at the start of some words apart; its size comes from [`packet::size`].
@@ -146,6 +153,21 @@ pub const V4_4_2: Generation = Generation {
             | RB::RPTR_WRITEBACK_ENABLE.mask()
             | RB::RPTR_WRITEBACK_TIMER.mask()
     },
+    // `update_mqd_sdma`: how the read pointer is reported, and that long indirect buffers let others by.
+    fixed: {
+        use rkfd_hw::regs::sdma_4_4_2::SDMA_RLC0_RB_CNTL as RB;
+        use v9::SdmaMqd as M;
+        const RPTR: u32 = RB::RPTR_WRITEBACK_ENABLE.mask() | RB::RPTR_WRITEBACK_TIMER.mask();
+        const VALUE: u32 = Value::zeroed()
+            .having(RB::RPTR_WRITEBACK_ENABLE.is::<1>())
+            .having(RB::RPTR_WRITEBACK_TIMER.is::<6>())
+            .bits();
+        &[
+            ("RB_CNTL", M::SDMAX_RLCX_RB_CNTL.word(), RPTR, VALUE),
+            ("IB_CNTL", M::SDMAX_RLCX_IB_CNTL.word(), SWITCH, SWITCH),
+            ("DUMMY_REG", M::SDMAX_RLCX_DUMMY_REG.word(), u32::MAX, DUMMY),
+        ]
+    },
     kernel: {
         use rkfd_hw::regs::sdma_4_4_2::{
             SDMA_GFX_RB_CNTL as RB, SDMA_GFX_RB_WPTR_POLL_CNTL as Poll,
@@ -234,6 +256,24 @@ pub const V7_0: Generation = Generation {
             | RB::RPTR_WRITEBACK_ENABLE.mask()
             | RB::RPTR_WRITEBACK_TIMER.mask()
             | RB::MCU_WPTR_POLL_ENABLE.mask()
+    },
+    // `update_mqd_sdma`; how long a queue has the engine is a parameter of Linux's module.
+    fixed: {
+        use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;
+        use v12::SdmaMqd as M;
+        const BITS: u32 = RB::RPTR_WRITEBACK_ENABLE.mask()
+            | RB::RPTR_WRITEBACK_TIMER.mask()
+            | RB::MCU_WPTR_POLL_ENABLE.mask();
+        const VALUE: u32 = Value::zeroed()
+            .having(RB::RPTR_WRITEBACK_ENABLE.is::<1>())
+            .having(RB::RPTR_WRITEBACK_TIMER.is::<6>())
+            .having(RB::MCU_WPTR_POLL_ENABLE.is::<1>())
+            .bits();
+        &[
+            ("RB_CNTL", M::SDMAX_RLCX_RB_CNTL.word(), BITS, VALUE),
+            ("IB_CNTL", M::SDMAX_RLCX_IB_CNTL.word(), SWITCH, SWITCH),
+            ("DUMMY_REG", M::SDMAX_RLCX_DUMMY_REG.word(), u32::MAX, DUMMY),
+        ]
     },
     kernel: {
         use rkfd_hw::regs::gc_12_0_0::SDMA0_QUEUE0_RB_CNTL as RB;

@@ -74,6 +74,12 @@ impl Queue {
             .read_words(m.mqd, &mut *image)
             .map_err(|fault| refused(env, fault))?;
         let queue = Self::from_image(generation, m, image, generation.rb_cntl)?;
+        for &(name, word, bits, value) in generation.fixed {
+            let got = queue.image.get(word).copied().unwrap_or(0) & bits;
+            if got != value {
+                return Err(format!("{name} has {got:#x}, not {value:#x}").into());
+            }
+        }
         if usize::from(queue.slot.queue) >= QUEUES {
             return Err(format!("an engine has no queue {}", queue.slot.queue).into());
         }
