@@ -3,8 +3,9 @@
 //! MQDs that no driver may hand over. Word numbers are those of `struct v9_mqd` in Linux,
 //! `include/v9_structs.h`; what each word has is from `amdkfd/kfd_mqd_manager_v9.c`.
 
+use crate::kernel_queues::kiq_resources;
 use crate::queues::*;
-use crate::rig::Rig;
+use crate::rig::{Rig, HIQ};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 
 /// Makes something wrong.
@@ -75,6 +76,11 @@ fn malformed_mqds_are_not_mapped() {
             "CP_HQD_CNTL_STACK_OFFSET is beyond CP_HQD_CNTL_STACK_SIZE",
             |m| m.0[174] += 4,
         ),
+        ("CP_HQD_CNTL_STACK_OFFSET is 0", |m| m.0[174] = 0),
+        (
+            "a context save area without CP_HQD_PERSISTENT_STATE.QSWITCH_MODE",
+            |m| m.0[132] &= !(1 << 30),
+        ),
         (
             "CP_HQD_WG_STATE_OFFSET is outside the context save area",
             |m| m.0[176] = 0,
@@ -90,6 +96,12 @@ fn malformed_mqds_are_not_mapped() {
         }),
         ("CP_MQD_CONTROL.PRIV_STATE has 0x0", |m| m.0[162] &= !0x100),
         ("CP_HQD_QUANTUM.QUANTUM_EN has 0x0", |m| m.0[135] &= !1),
+        ("CP_HQD_QUANTUM.QUANTUM_SCALE has 0x0", |m| {
+            m.0[135] &= !0x10
+        }),
+        ("CP_HQD_QUANTUM.QUANTUM_DURATION is 0", |m| {
+            m.0[135] &= !0x3f00
+        }),
         ("CP_HQD_HQ_STATUS0 for DISPATCH_PTR has 0x0", |m| {
             m.0[160] = 0
         }),
@@ -128,4 +140,30 @@ fn malformed_mqds_are_not_mapped() {
     rig.put_words(q.mqd, &good.0);
     run(&rig, &[(&p, &[&q])]);
     assert!(rig.is_active((1, 0, 0)));
+}
+
+/// `init_mqd` makes the HIQ's, too, and all compute units are a kernel queue's.
+#[test]
+fn a_malformed_mqd_of_the_hiq_is_not_mapped() {
+    let cases: &[(&str, Spoil)] = &[
+        (
+            "COMPUTE_STATIC_THREAD_MGMT of a kernel's queue is not all ones",
+            |m| m.0[26] = 0,
+        ),
+        ("CP_HQD_QUANTUM.QUANTUM_EN has 0x0", |m| m.0[135] &= !1),
+        ("CP_HQD_PERSISTENT_STATE.PRELOAD_REQ has 0x0", |m| {
+            m.0[132] &= !1
+        }),
+    ];
+    for (what, spoil) in cases {
+        let rig = Rig::bare(&[]);
+        rig.start_kiq();
+        let mut m = rig.kernel_mqd(&rig.hiq);
+        spoil(&mut m);
+        rig.put_words(rig.hiq.mqd, &m.0);
+        rig.kiq(&kiq_resources());
+        rig.kiq(&rig.map_hiq());
+        rig.violated(what);
+        assert!(!rig.is_active(HIQ), "{what}");
+    }
 }

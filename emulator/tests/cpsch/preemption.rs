@@ -149,7 +149,10 @@ fn a_queue_that_cannot_save_its_waves_hangs_the_unmap_and_is_logged() {
     let rig = Rig::hasty(&[]);
     let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
-    q.change(|m| m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8)));
+    q.change(|m| {
+        m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8));
+        m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, 0);
+    });
     let (packet, flag) = spin(&p, p.signal(0));
     run(&rig, &[(&p, &[&q])]);
     q.push(packet.0);

@@ -229,6 +229,14 @@ fn an_mqd_that_does_not_fit_is_refused() {
         ),
         (Rig::mqd(0).with(Mqd::CP_HQD_VMID, 3), "not in VMID 0"),
         (
+            Rig::mqd(0).with(Mqd::CP_HQD_ACTIVE, 0),
+            "no CP_HQD_ACTIVE, or no DB_UPDATED_MSG_EN",
+        ),
+        (
+            Rig::mqd(0).with(Mqd::CP_HQD_EOP_BASE_ADDR, 0x1000u64),
+            "EOP_SIZE and CP_HQD_EOP_BASE_ADDR of a ring of MES",
+        ),
+        (
             Rig::mqd(0).with(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, (0x18 << 2) | (1 << 30)),
             "another doorbell",
         ),

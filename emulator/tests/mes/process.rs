@@ -326,8 +326,11 @@ impl Queue {
 
     /// Without QSWITCH_MODE its waves can't be saved.
     pub fn cannot_save(&self) {
-        let m = self.fresh();
-        self.set_mqd(&m.with(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x55 << 8)));
+        let m = self
+            .fresh()
+            .with(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x55 << 8))
+            .with(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, 0u64);
+        self.set_mqd(&m);
     }
 
     pub fn set_mqd(&self, m: &Mqd) {

@@ -96,7 +96,7 @@ impl Rig {
     pub fn mqd(pipe: usize) -> Mqd {
         // QUEUE_SIZE 9, RPTR_BLOCK_SIZE 9, NO_UPDATE_RPTR, UNORD_DISPATCH, PRIV_STATE, KMD_QUEUE.
         let control = 9 | (9 << 8) | (1 << 27) | (1 << 28) | (1 << 30) | (1 << 31);
-        Mqd::zeroed()
+        let mut m = Mqd::zeroed()
             .with(Mqd::HEADER, 0xc031_0800)
             .with(Mqd::CP_MQD_BASE_ADDR, mc(MQD[pipe]))
             .with(Mqd::CP_HQD_PQ_BASE, mc(RING[pipe]) >> 8)
@@ -107,7 +107,9 @@ impl Rig {
                 (DOORBELL[pipe] << 2) | (1 << 30),
             )
             .with(Mqd::CP_HQD_PERSISTENT_STATE, 0x55 << 8)
-            .with(Mqd::CP_HQD_ACTIVE, 1)
+            .with(Mqd::CP_HQD_ACTIVE, 1);
+        m.0[184] = 1 << 15;
+        m
     }
 
     /// `mes_v12_0_queue_init_register` of the kernel's pipe.

@@ -141,6 +141,15 @@ impl Firmware {
                 "the MQD has another header, or another address",
             );
         }
+        // `mes_v12_0_mqd_init`: it is active as soon as it is mapped, and says so of doorbells of queues that
+        // are not (DB_UPDATED_MSG_EN of CP_HQD_GFX_CONTROL, which no header names).
+        const GFX_CONTROL: usize = 184;
+        if image.get(Mqd::CP_HQD_ACTIVE) != 1 || image.0[GFX_CONTROL] != 1 << 15 {
+            return api(
+                code::VALUE,
+                "the MQD has no CP_HQD_ACTIVE, or no DB_UPDATED_MSG_EN",
+            );
+        }
         let mut ring = Ring::from_hqd(&image).or_else(|what| api(code::VALUE, what))?;
         if u64::from(ring.doorbell) != p.get(A::DOORBELL_OFFSET) {
             return api(code::VALUE, "the MQD has another doorbell");

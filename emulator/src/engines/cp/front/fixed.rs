@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a process' MQD always has, of which nothing can be seen here: pace of packets, statistics,
-//! how a queue shares its engine, what a debugger finds. A value is checked in the place of its
-//! effect.
+//! What the MQD of a process or of the HIQ always has, of which nothing can be seen here: pace of packets,
+//! statistics, how a queue shares its engine, what a debugger finds. A value is checked in the place of
+//! its effect.
 //!
 //! Source: Linux, `init_mqd` and `update_mqd` of `amdkfd/kfd_mqd_manager_v9.c` and
-//! `kfd_mqd_manager_v12.c`, which agree on these.
+//! `kfd_mqd_manager_v12.c`, which agree on these, and by which the HIQ's is made, too.
 
 use rkfd_hw::layout::Field;
 use rkfd_hw::mqd::Common as Mqd;
@@ -61,6 +61,12 @@ const FIXED: &[Fixed] = &[
         Mqd::CP_HQD_QUANTUM,
         quantum::QUANTUM_EN.mask(),
     ),
+    // In milliseconds.
+    set(
+        "CP_HQD_QUANTUM.QUANTUM_SCALE",
+        Mqd::CP_HQD_QUANTUM,
+        quantum::QUANTUM_SCALE.mask(),
+    ),
     set(
         "CP_HQD_HQ_STATUS0 for DISPATCH_PTR",
         Mqd::CP_HQD_HQ_STATUS0,
@@ -103,7 +109,7 @@ const FIXED: &[Fixed] = &[
     },
 ];
 
-/// That a process' MQD has what it always has.
+/// That an MQD has what it always has.
 ///
 /// # Errors
 /// What it has not.
@@ -117,6 +123,9 @@ pub(super) fn check(image: &Mqd, aql: bool) -> Result<(), String> {
                 fixed.name, fixed.value
             ));
         }
+    }
+    if image.get(Mqd::CP_HQD_QUANTUM) as u32 & quantum::QUANTUM_DURATION.mask() == 0 {
+        return Err("CP_HQD_QUANTUM.QUANTUM_DURATION is 0".into());
     }
     Ok(())
 }

@@ -99,6 +99,10 @@ impl Queue {
                 "COMPUTE_STATIC_THREAD_MGMT allows no compute unit",
             ));
         }
+        // A kernel's queue has no mask (`gfx_v9_4_3_xcc_mqd_init`, `init_mqd` for the HIQ).
+        if role != Role::User && cus.iter().any(|&se| mqd.get(se) != u64::from(u32::MAX)) {
+            return Err("COMPUTE_STATIC_THREAD_MGMT of a kernel's queue is not all ones".into());
+        }
         let queue = Self::from_hqd(format, mqd, role)?;
         // The registers of shaders are a PM4 queue's own.
         if queue.aql || role != Role::User {
@@ -111,7 +115,7 @@ impl Queue {
             }
         }
         (format.check)(mqd, queue.aql)?;
-        if role == Role::User {
+        if matches!(role, Role::User | Role::Hiq) {
             fixed::check(mqd, queue.aql)?;
         }
         Ok(queue)
@@ -249,6 +253,8 @@ impl Queue {
             == 1;
         if cwsr {
             Self::check_save_area(image)?;
+        } else if image.get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR) != 0 {
+            return err("a context save area without CP_HQD_PERSISTENT_STATE.QSWITCH_MODE");
         }
         let muted = Value::new(control).get(pq::NO_UPDATE_RPTR) == 1 && (!aql || format.mutes_aql);
         // The read pointer's register has the ring's bits only (`kgd_gfx_v9_hqd_load`).
@@ -292,8 +298,13 @@ impl Queue {
         {
             return Err("CP_HQD_PERSISTENT_STATE.QSWITCH_MODE without a context save area".into());
         }
-        if image.get(Mqd::CP_HQD_CNTL_STACK_OFFSET) > stack {
+        let offset = image.get(Mqd::CP_HQD_CNTL_STACK_OFFSET);
+        if offset > stack {
             return Err("CP_HQD_CNTL_STACK_OFFSET is beyond CP_HQD_CNTL_STACK_SIZE".into());
+        }
+        // The stack grows down.
+        if offset == 0 {
+            return Err("CP_HQD_CNTL_STACK_OFFSET is 0: the control stack has no room".into());
         }
         let state = image.get(Mqd::CP_HQD_WG_STATE_OFFSET);
         if state < stack || state > image.get(Mqd::CP_HQD_CTX_SAVE_SIZE) {

@@ -104,6 +104,11 @@ impl Mec {
                 self.trace_mqd(at, &image);
             }
             let queue = Queue::from_mqd(format, &image, at, role).map_err(bad)?;
+            // `init_mqd_hiq_v9_4_3`: all HIQs of a partition have the same place for it.
+            if role == Role::Hiq && xcc != 0 && queue.reports {
+                let what = format!("the HIQ of XCC {xcc} reports the read pointer, too");
+                return Err(bad(what.into()));
+            }
             Ok((queue, Load::new(xcc, at, image)))
         };
         let (mut queue, first) = fetch(xcc, map.mqd)?;

@@ -51,7 +51,10 @@ pub static GFX12: Generation = Generation {
             (pq::EXE_DISABLE.mask(), "EXE_DISABLE"),
             (pq::TUNNEL_DISPATCH.mask(), "TUNNEL_DISPATCH"),
         ],
-        aql: &[(pq::QUEUE_FULL_EN.mask(), "QUEUE_FULL_EN")],
+        aql: &[
+            (pq::QUEUE_FULL_EN.mask(), "QUEUE_FULL_EN"),
+            (pq::NO_UPDATE_RPTR.mask(), "NO_UPDATE_RPTR"),
+        ],
         mutes_aql: false,
         spread: None,
         rsrc3: 41,
