@@ -338,6 +338,9 @@ fn build(queue: &UserQueue<'_>, to: &mut Image) -> Result {
         let logical = queue.logical_xcc.checked_rem(queue.chip.num_xcc);
         image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, logical.unwrap_or(0));
     } else {
+        // Of one XCC: these two of the words of further engines are 0.
+        image.set(M::COMPUTE_CURRENT_LOGIC_XCC_ID, 0);
+        image.set(M::COMPUTE_TG_CHUNK_SIZE, 0);
         image.set(M::PM4_TARGET_XCC_IN_XCP, spec.ring.pm4_target_xcc.into());
     }
     *to = image.0;
