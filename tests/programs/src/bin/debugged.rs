@@ -4,7 +4,7 @@
 //!
 //! `debugged SPIN ILLEGAL VADD`: the debugger. It starts the other one, traces it, attaches, and lets its runtime
 //! begin. It suspends a queue in the middle of a kernel: the waves stand still, and the queue's save area has
-//! their program counters. It resumes the queue, hears of a trap before the program does, and passes it on. It
+//! their program counters. It resumes the queue, watches an address that a wave touches, has waves begin halted, hears of a trap before the program does, and passes it on. It
 //! leaves, comes back, and outlives the program's death.
 //!
 //! `debugged SPIN ILLEGAL target`: the other one. It does what it reads line by line, and answers each line with
@@ -26,6 +26,8 @@ use rkfd_uapi::{debug, ioctl};
 /// Work-items of the kernel that is suspended, and lanes of the widest waves.
 const ITEMS: u32 = 1024;
 const LANES: u32 = 64;
+/// Work-items of those that touch a watched address.
+const TOUCHING: u32 = 32;
 /// What the runtime declares.
 const R_DEBUG: u64 = 0x1234_5678;
 /// How long an exception may take, in milliseconds.
@@ -55,6 +57,15 @@ struct Target {
     queue: Option<Queue>,
     spinning: Option<Spin>,
     trapping: Option<(Queue, Submission, Buffer<u64>, Signal)>,
+    touching: Vec<Touching>,
+}
+
+/// A kernel that counts its work-items in a word, and ends at once.
+struct Touching {
+    queue: Queue,
+    flag: Buffer<u32>,
+    seen: Buffer<u32>,
+    work: Option<Submission>,
 }
 
 impl Target {
@@ -68,6 +79,7 @@ impl Target {
             queue: None,
             spinning: None,
             trapping: None,
+            touching: Vec::new(),
         })
     }
 
@@ -83,6 +95,9 @@ impl Target {
             }
             "trap" => self.trap(),
             "told" => self.told(),
+            "place" => self.place(),
+            "touch" => self.touch(),
+            "touched" => self.touched(),
             _ => Err(Failure::new(format_args!("{line:?} is no request"))),
         }
     }
@@ -132,6 +147,41 @@ impl Target {
             found += places.filter(|at| code.contains(&pair(*at))).count();
         }
         Ok(found.to_string())
+    }
+
+    /// Where a kernel will count: its queue, its GPU, and the word's address.
+    fn place(&mut self) -> Result<String, Failure> {
+        let new = Touching {
+            queue: self.gpu.queue(QueueOptions::default())?,
+            flag: self.gpu.upload(&[1u32])?,
+            seen: self.gpu.upload(&[0u32])?,
+            work: None,
+        };
+        let answer = format!(
+            "{} {} {}",
+            new.queue.id(),
+            self.gpu.id(),
+            new.seen.address()
+        );
+        self.touching.push(new);
+        Ok(answer)
+    }
+
+    fn touch(&mut self) -> Result<String, Failure> {
+        let last = self.touching.last_mut().ok_or_else(lost)?;
+        let kernel = self.spin.kernel("spin")?;
+        let dispatch = last.queue.dispatch(&kernel).blocks(1).block(TOUCHING);
+        last.work = Some(dispatch.arg(&last.flag).arg(&last.seen).submit()?);
+        Ok("begun".into())
+    }
+
+    /// How far the kernel is after a while: what it has counted, and whether it has ended.
+    fn touched(&mut self) -> Result<String, Failure> {
+        std::thread::sleep(Duration::from_millis(300));
+        let last = self.touching.last().ok_or_else(lost)?;
+        let work = last.work.as_ref().ok_or_else(lost)?;
+        let seen = last.seen.get(0).unwrap_or(0);
+        Ok(format!("{seen} {}", u32::from(work.is_done())))
     }
 
     /// A work-group traps. The header of the queue's save area names a word and an event for that.
@@ -478,6 +528,87 @@ fn suspends(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     check("the kernel goes on, and ends", other.read()? == "ended")
 }
 
+/// A wave touches a watched address, and waves begin halted.
+fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
+    let watched = debug::TRAP_MASK_ADDRESS_WATCH;
+    let mut its = debug::DbgTrapSetWaveLaunchOverrideArgs {
+        override_mode: debug::OVERRIDE_OR,
+        enable_mask: watched,
+        support_request_mask: watched,
+        pad: 0,
+    };
+    let op = debug::OP_SET_WAVE_LAUNCH_OVERRIDE;
+    debugger.must("SET_WAVE_LAUNCH_OVERRIDE", op, &mut its)?;
+    check(
+        "no exception was chosen before",
+        its.enable_mask == 0 && its.support_request_mask & watched != 0,
+    )?;
+    let [id, gpu, at] = placed(other)?;
+    let mut its = debug::DbgTrapSetNodeAddressWatchArgs {
+        address: at,
+        mode: debug::WATCH_MODE_ALL,
+        mask: u32::MAX,
+        gpu_id: gpu as u32,
+        id: 0,
+    };
+    let op = debug::OP_SET_NODE_ADDRESS_WATCH;
+    debugger.must("SET_NODE_ADDRESS_WATCH", op, &mut its)?;
+    let number = its.id;
+    other.ask("touch")?;
+    check("a kernel begins", other.read()? == "begun")?;
+    let raised = debugger.exception(debug::EC_QUEUE_WAVE_TRAP)?;
+    println!("raised: {raised:x?}");
+    check(
+        "a wave of the queue met the watch",
+        u64::from(raised.queue_id) == id,
+    )?;
+    other.ask("touched")?;
+    check(
+        "it stands behind the access",
+        other.numbers()? == [u64::from(TOUCHING), 0],
+    )?;
+    let clear = || {
+        let mut its = debug::DbgTrapClearNodeAddressWatchArgs {
+            gpu_id: gpu as u32,
+            id: number,
+        };
+        debugger.operate(debug::OP_CLEAR_NODE_ADDRESS_WATCH, &mut its)
+    };
+    check(
+        "the watch ends once",
+        (clear(), clear()) == (Ok(0), Err(libc::EINVAL)),
+    )?;
+
+    let mode = |launch_mode| {
+        let mut its = debug::DbgTrapSetWaveLaunchModeArgs {
+            launch_mode,
+            pad: 0,
+        };
+        let op = debug::OP_SET_WAVE_LAUNCH_MODE;
+        debugger.must("SET_WAVE_LAUNCH_MODE", op, &mut its)
+    };
+    for (launch_mode, wanted) in [
+        (debug::LAUNCH_MODE_HALT, [0, 0]),
+        (debug::LAUNCH_MODE_NORMAL, [u64::from(TOUCHING), 1]),
+    ] {
+        mode(launch_mode)?;
+        placed(other)?;
+        other.ask("touch")?;
+        check("another begins", other.read()? == "begun")?;
+        other.ask("touched")?;
+        let numbers = other.numbers()?;
+        println!("launch mode {launch_mode}: {numbers:?}");
+        check("its waves are halted or not", numbers == wanted)?;
+    }
+    Ok(())
+}
+
+/// Where the other program's next kernel counts: its queue, its GPU, and the address.
+fn placed(other: &mut Other) -> Result<[u64; 3], Failure> {
+    other.ask("place")?;
+    other.numbers()?.try_into().map_err(|_| lost())
+}
+
 /// Hears of a trap before the program does.
 fn hears(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     other.ask("trap")?;
@@ -502,6 +633,7 @@ fn debugger() -> Result<(), Failure> {
     let debugger = Debugger::new(other.process.id())?;
     handshake(&debugger, &mut other)?;
     suspends(&debugger, &mut other)?;
+    watches(&debugger, &mut other)?;
     hears(&debugger, &mut other)?;
 
     check("it detaches", debugger.disable() == Ok(0))?;

@@ -495,7 +495,7 @@ fn preempted() -> Scenario {
 fn debugged() -> Scenario {
     Scenario::new(
         "debugged",
-        "a program debugs another: its runtime, a queue suspended in a kernel, a trap, its death",
+        "a program debugs another: its runtime, a queue suspended in a kernel, a watch, a trap, its death",
     )
     .bin("rkfd-programs", "debugged")
     .kernel("spin", 3)
