@@ -115,6 +115,15 @@ impl Handle {
         }
     }
 
+    /// ENODEV from when the device is being unbound, or when it was found not to answer. Looks at no register, so
+    /// that requests which need nothing of the hardware don't wait for the bus.
+    pub(crate) fn check_open(&self) -> Result {
+        match self.closed.load(Relaxed) {
+            0 => self.check_lost(),
+            _ => Err(ENODEV),
+        }
+    }
+
     /// ENODEV when the device doesn't answer. One that is being unbound does: what is taken from it then
     /// is taken with its acknowledgement.
     pub(crate) fn check_there(&self) -> Result {

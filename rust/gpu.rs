@@ -161,6 +161,11 @@ impl Gpu {
         self.dev.alive()
     }
 
+    /// ENODEV after unbind, or when the device was found not to answer. Looks at no register.
+    pub(crate) fn check_open(&self) -> Result {
+        self.dev.check_open()
+    }
+
     /// The number of its render node, once it has one.
     pub(crate) fn set_node(&self, number: DeviceNumber) {
         self.node.populate(number);

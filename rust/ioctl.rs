@@ -105,7 +105,7 @@ fn answer(
     if number == nr::CRIU_OP && !user::may_checkpoint() {
         return Err(EACCES);
     }
-    process.alive()?;
+    process.check_open()?;
 
     let user_size = abi::ioc_size(cmd);
     let size = user_size.max(abi::ioc_size(info.command));

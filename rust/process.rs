@@ -296,13 +296,13 @@ impl Process {
         self.devices.get(self.device_index(gpu_id)?).ok_or(EINVAL)
     }
 
-    /// Fails with ENODEV when none of the GPUs is left. A process that its cgroup permitted none has lost
-    /// none.
-    pub(crate) fn alive(&self) -> Result {
-        if self.devices.is_empty() || self.devices.iter().any(|device| device.gpu.alive().is_ok()) {
-            Ok(())
-        } else {
-            Err(ENODEV)
+    /// Fails with ENODEV when none of the GPUs is left, as far as is known. A process that its cgroup permitted
+    /// none has lost none.
+    pub(crate) fn check_open(&self) -> Result {
+        let mut gpus = self.devices.iter().map(|device| &device.gpu);
+        match self.devices.is_empty() || gpus.any(|gpu| gpu.check_open().is_ok()) {
+            true => Ok(()),
+            false => Err(ENODEV),
         }
     }
 

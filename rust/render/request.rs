@@ -39,7 +39,7 @@ macro_rules! requests {
                 const ACCESS: Access = Access::$access;
 
                 fn answer(file: Opened<'_, Render>, argument: &mut $argument) -> Result {
-                    file.file().gpu().alive()?;
+                    file.file().gpu().check_open()?;
                     $answer(file, argument)
                 }
             }
