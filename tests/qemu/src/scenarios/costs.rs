@@ -108,6 +108,7 @@ fn counted(outcome: &Outcome) -> Result<(), String> {
     for name in QUIET {
         let figure = costs.request(name)?;
         for count in [
+            "register_loads",
             "packets",
             "flushes",
             "table_words",
