@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Compare what requests cost with two drivers: rivals.py FOLDER [--docs FILE]
 
-FOLDER has a CHIP.json for each chip, as `rkfd-vm bench-amdgpu --out` writes it: the same requests with Linux's driver,
-with ours, and with Linux's again, in one machine, each as a multiple of a floor that knows no driver. Printed is a table
+FOLDER has a CHIP.json for each chip, as `rkfd-vm bench-amdgpu --out` writes it: the same requests with our driver, with
+Linux's, and with Linux's loaded anew, in one machine, each as a multiple of a floor that knows no driver. Printed is a table
 in Markdown; --docs puts it between the marks in FILE.
 
 A difference counts where it is larger than twice what the two runs of Linux's driver differ by.
@@ -34,9 +34,10 @@ def compared(theirs, ours, again):
 def rows(run):
     """A row for each request."""
     runs = run["runs"]
-    if [one["driver"] == OURS for one in runs] != [False, True, False] or runs[0]["driver"] != runs[2]["driver"]:
-        raise SystemExit(f"{run['chip']}: not measured with another driver before and after")
-    theirs, ours, again = (one["costs"] for one in runs)
+    drivers = [one["driver"] for one in runs]
+    if len(runs) != 3 or drivers[0] != OURS or drivers[1] == OURS or drivers[1] != drivers[2]:
+        raise SystemExit(f"{run['chip']}: not measured with our driver, and twice with another")
+    ours, theirs, again = (one["costs"] for one in runs)
     for name in ours:
         ratio, verdict = compared(theirs[name], ours[name], again[name])
         yield [name, *(report.short(costs[name]) for costs in (theirs, again, ours)), f"{ratio:.2f}", verdict]

@@ -12,30 +12,34 @@ const PARTS: [&str; 2] = ["requests", "signals"];
 /// Waits until the driver has nothing of earlier processes: until then it can't be unloaded.
 const ALONE: &str = "while [ -n \"$(ls /sys/class/kfd/kfd/proc)\" ]; do sleep 1; done; sleep 1";
 
-/// amdgpu, which starts the GPU from power-on; the module, which takes it over; and amdgpu again. On MI308X: of Navi 48
-/// the stock driver takes the device only without its management unit's firmware (`amdgpu::navi48`), by which
-/// the module resets a GPU that another driver has started.
+/// The module, which starts the GPU from power-on; amdgpu, which takes it over; and amdgpu loaded anew. On MI308X: of Navi
+/// 48 the stock driver starts the device without its management unit's firmware only (`amdgpu::navi48`), and
+/// a GPU that another driver has started is reset by that unit.
 pub fn all() -> Scenario {
     let scenario = with_vadd(
         "bench-amdgpu",
-        "what requests cost with stock amdgpu.ko, with the module, and with amdgpu.ko again",
+        "what requests cost with the module, with stock amdgpu.ko, and with amdgpu.ko loaded anew",
         "costs",
     )
     .without_trace();
     let mut scenario = amdgpu::started_by_security_processor(scenario);
     scenario.module = true;
     scenario.memory_mib = 4096;
-    let again = scenario.plan.last_chunk::<2>().cloned().into_iter();
-    let again: Vec<Step> = again.flatten().collect();
+    // amdgpu.ko is loaded behind the modules that it needs, and has KFD's node.
+    let first = scenario
+        .plan
+        .split_off(scenario.plan.len().saturating_sub(2));
+    let again = first.clone();
     scenario
-        .steps(measured("amdgpu"))
-        .steps([Step::Rmmod("amdgpu".into()), Step::insmod(MODULE)])
+        .step(Step::insmod(MODULE))
         .steps(measured("rkfd"))
+        .step(Step::Rmmod("rkfd".into()))
+        .steps(first)
+        .steps(measured("amdgpu"))
         .steps([
-            Step::Rmmod("rkfd".into()),
+            Step::Rmmod("amdgpu".into()),
             Step::sh("empty-log", 60, "dmesg -c >/dev/null"),
         ])
-        // amdgpu is loaded, and has KFD's node.
         .steps(again)
         .steps(measured("amdgpu-again"))
         .timeout(3600)
