@@ -234,7 +234,7 @@ fn an_mqd_that_does_not_fit_is_refused() {
         ),
         (
             Rig::mqd(0).with(Mqd::CP_HQD_EOP_BASE_ADDR, 0x1000u64),
-            "EOP_SIZE and CP_HQD_EOP_BASE_ADDR of a ring of MES",
+            "EOP_SIZE and CP_HQD_EOP_BASE_ADDR, one without the other",
         ),
         (
             Rig::mqd(0).with(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, (0x18 << 2) | (1 << 30)),

@@ -21,6 +21,7 @@ use crate::memory::Hub;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mqd::COMPUTE_HEADER;
+use rkfd_hw::regs::{gc_12_0_0::CP_HQD_EOP_CONTROL, Value};
 use std::time::Duration;
 
 /// Queue types (`enum MES_QUEUE_TYPE`): the scheduler's own ring.
@@ -148,6 +149,16 @@ impl Firmware {
             return api(
                 code::VALUE,
                 "the MQD has no CP_HQD_ACTIVE, or no DB_UPDATED_MSG_EN",
+            );
+        }
+        // Of the MQD only: who connects a ring by registers leaves these as they are
+        // (`mes_v12_0_queue_init_register`).
+        let eop = Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32);
+        let has_eop = eop.get(CP_HQD_EOP_CONTROL::EOP_SIZE) != 0;
+        if has_eop != (image.get(Mqd::CP_HQD_EOP_BASE_ADDR) != 0) {
+            return api(
+                code::VALUE,
+                "the MQD has CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR, one without the other",
             );
         }
         let mut ring = Ring::from_hqd(&image).or_else(|what| api(code::VALUE, what))?;

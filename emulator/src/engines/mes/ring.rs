@@ -71,14 +71,6 @@ impl Ring {
         if base == 0 {
             return err("CP_HQD_PQ_BASE is 0");
         }
-        let eop = Value::new(image.get(Mqd::CP_HQD_EOP_CONTROL) as u32)
-            .get(gc::CP_HQD_EOP_CONTROL::EOP_SIZE);
-        if (image.get(Mqd::CP_HQD_EOP_BASE_ADDR) == 0) != (eop == 0) {
-            return err(
-                "CP_HQD_EOP_CONTROL.EOP_SIZE and CP_HQD_EOP_BASE_ADDR of a ring of MES: one without \
-                 the other",
-            );
-        }
         let doorbell = bell.get(db::DOORBELL_OFFSET);
         if bell.get(db::DOORBELL_EN) == 0 || doorbell % 2 != 0 {
             return err("CP_HQD_PQ_DOORBELL_CONTROL: no doorbell, or not on a 64-bit boundary");
