@@ -415,16 +415,57 @@ fn overlaps(mappings: &RBTree<GpuVa, Mapped>, at: PageRange) -> bool {
 pub(crate) struct Unmapped {
     spaces: Arc<Spaces>,
     pasid: Option<Pasid>,
-    held: Option<(Option<Arc<Bo>>, Dead)>,
+    held: Option<Held>,
+}
+
+/// What a flush frees.
+struct Held {
+    bo: Option<Arc<Bo>>,
+    dead: Dead,
+    /// Objects of others, for which the same flush is.
+    others: KVec<Arc<Bo>>,
 }
 
 impl Unmapped {
+    /// How many others are flushed with one, at most: their list is a page.
+    const MOST: usize = 512;
+
     fn new(spaces: &Arc<Spaces>, pasid: Option<Pasid>, bo: Option<Arc<Bo>>, dead: Dead) -> Self {
         Self {
             spaces: spaces.clone(),
             pasid,
-            held: Some((bo, dead)),
+            held: Some(Held {
+                bo,
+                dead,
+                others: KVec::new(),
+            }),
         }
+    }
+
+    /// Takes over what another one of the same address space holds, so that one flush is for both. Where there
+    /// are too many already, or no memory to note it, the other one is flushed by itself.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        let is_same = Arc::ptr_eq(&self.spaces, &other.spaces) && self.pasid == other.pasid;
+        let Some(held) = self.held.as_mut().filter(|_| is_same) else {
+            return;
+        };
+        if held.others.len() >= Self::MOST || held.others.reserve(1, GFP_KERNEL).is_err() {
+            return;
+        }
+        let Some(more) = other.held.take_if(|more| more.others.is_empty()) else {
+            return;
+        };
+        held.dead.append(more.dead);
+        if let Some(bo) = more.bo {
+            // There is room for it.
+            let _ = held.others.push_within_capacity(bo);
+        }
+    }
+
+    /// Whether it takes no more.
+    pub(crate) fn is_full(&self) -> bool {
+        let count = |held: &Held| held.others.len() >= Self::MOST;
+        self.held.as_ref().is_none_or(count)
     }
 
     /// Flushes the TLB; then the reference to the buffer object and empty tables go.

@@ -19,7 +19,10 @@ use crate::{
         GpuVa,
         PageRange, //
     },
-    vm::Vm, //
+    vm::{
+        Unmapped,
+        Vm, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -112,16 +115,41 @@ fn unmap_now(state: &mut DeviceState, id: BufferId) -> Result {
     unmap_from(&mem, &vm)
 }
 
-/// Takes everything out of the VM.
+/// Takes everything out of the VM. Many objects share a flush: nobody uses any of them by now. If the hardware
+/// doesn't answer, their memory is kept.
 pub(crate) fn unmap_all(state: &mut DeviceState) {
+    let Ok(vm) = state.bound().map(|bound| bound.vm.clone()) else {
+        return;
+    };
+    let mut batch: Option<Unmapped> = None;
     let mut next = state.handles.last_id();
     while let Some(index) = next {
-        if state.handles.get(index).is_some_and(|handle| handle.mapped) {
-            // If the hardware doesn't answer, the flush keeps the memory.
-            let _ = unmap_now(state, BufferId::new(index));
-        }
         next = index.checked_sub(1);
+        let Some(mem) = take_mapped(state, index) else {
+            continue;
+        };
+        let _ = take_out(&mem, &vm, |unmapped| {
+            match &mut batch {
+                Some(batch) => batch.join(unmapped),
+                None => batch = Some(unmapped),
+            }
+            Ok(())
+        });
+        drop(batch.take_if(|batch| batch.is_full()));
     }
+}
+
+/// The object with this number if it is mapped; it counts as mapped no more.
+fn take_mapped(state: &mut DeviceState, index: u32) -> Option<Arc<Mem>> {
+    let handle = state.handles.get_mut(index)?;
+    if !core::mem::take(&mut handle.mapped) {
+        return None;
+    }
+    let mem = handle.mem.clone();
+    for at in mem.places().ok()? {
+        state.by_va.remove(&at.start());
+    }
+    Some(mem)
 }
 
 /// Maps it at all of its addresses. On an error some may be mapped.
@@ -134,10 +162,14 @@ pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
 
 /// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
 pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
+    take_out(mem, vm, Unmapped::flush)
+}
+
+/// Takes it out of the VM, and has each piece flushed by `flush`.
+fn take_out(mem: &Mem, vm: &Vm, mut flush: impl FnMut(Unmapped) -> Result) -> Result {
     let mut result = Ok(());
     for at in mem.places()? {
-        let unmapped = vm.unmap(at).and_then(|unmapped| unmapped.flush());
-        match unmapped {
+        match vm.unmap(at).and_then(&mut flush) {
             Ok(()) => {}
             // The program took it away, and so it isn't in the VM.
             Err(e) if e == EINVAL && mem.range().is_some() => {}

@@ -148,6 +148,12 @@ fn counted(outcome: &Outcome) -> Result<(), String> {
     if (lists > 0) != (outcome.chip.scheduler == Scheduler::Cpsch) {
         return Err(format!("run lists of {lists} words were written"));
     }
+    // What nobody uses any more is flushed together: some for a process, not one for each of its objects.
+    let exits = costs.curve("exit/objects")?;
+    if let Some((n, point)) = exits.iter().find(|(n, p)| p.count("flushes") > 8 + n / 100) {
+        let flushes = point.count("flushes");
+        return Err(format!("{flushes} flushes when a process with {n} objects ends"));
+    }
     let signal = costs.curve("dispatch+WAIT_EVENTS/processes")?;
     match signal
         .iter()
