@@ -50,6 +50,7 @@ pub fn all() -> Vec<Scenario> {
     all.push(load());
     all.extend(dispatch::all());
     all.extend(costs::all());
+    all.push(rivals::brief());
     all.extend(clearing::all());
     all.extend(kernel_ring::all());
     all.extend(conformance::all());

@@ -152,7 +152,9 @@ fn counted(outcome: &Outcome) -> Result<(), String> {
     let exits = costs.curve("exit/objects")?;
     if let Some((n, point)) = exits.iter().find(|(n, p)| p.count("flushes") > 8 + n / 100) {
         let flushes = point.count("flushes");
-        return Err(format!("{flushes} flushes when a process with {n} objects ends"));
+        return Err(format!(
+            "{flushes} flushes when a process with {n} objects ends"
+        ));
     }
     let signal = costs.curve("dispatch+WAIT_EVENTS/processes")?;
     match signal

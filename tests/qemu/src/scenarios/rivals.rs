@@ -3,6 +3,7 @@
 //! bench-amdgpu` measures.
 
 use super::{amdgpu, with_vadd, MODULE, VADD};
+use crate::bench::rivals::Rivals;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
@@ -43,6 +44,21 @@ pub fn all() -> Scenario {
         .steps(again)
         .steps(measured("amdgpu-again"))
         .timeout(3600)
+}
+
+/// For every change: the shorter part can be measured without what only the module counts, and read.
+pub fn brief() -> Scenario {
+    let about = "what is compared with another driver can be measured";
+    with_vadd("rival", about, "costs")
+        .without_trace()
+        .step(Step::insmod(MODULE))
+        .step(Step::run(
+            "signals",
+            120,
+            &["/bin/costs", VADD, "signals", "rival"],
+        ))
+        .step(Step::Rmmod("rkfd".into()))
+        .check(|outcome| Rivals::of(&outcome.output).map(drop))
 }
 
 /// Each part with the driver that is loaded.
