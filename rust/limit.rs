@@ -91,10 +91,10 @@ impl SystemMemory {
 
 /// The limit of all pages, of a machine with so much memory, in bytes.
 fn limit_of_all(total: u64) -> u64 {
-    let most = total - (total >> 6);
+    let most = total.saturating_sub(total >> 6);
     match most < 2 * RESERVED {
         true => most >> 1,
-        false => most - RESERVED,
+        false => most.saturating_sub(RESERVED),
     }
 }
 
