@@ -167,3 +167,19 @@ fn a_malformed_mqd_of_the_hiq_is_not_mapped() {
         assert!(!rig.is_active(HIQ), "{what}");
     }
 }
+
+/// `init_mqd_v9_4_3`, `update_mqd_v9_4_3`: what PM4 commands begin isn't spread over XCCs.
+#[test]
+fn a_pm4_queue_is_not_spread() {
+    for word in [39, 41] {
+        let rig = Rig::new();
+        let p = Process::new(&rig, 0x8001);
+        let q = Queue::pm4(&p, 0x800, 1024);
+        let mut m = q.image();
+        m.0[word] = 1;
+        rig.put_words(q.mqd, &m.0);
+        run(&rig, &[(&p, &[&q])]);
+        rig.violated("of a PM4 queue is not 0");
+        assert!(!rig.is_active((1, 0, 0)));
+    }
+}

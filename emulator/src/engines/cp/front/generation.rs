@@ -76,8 +76,8 @@ pub struct Format {
     pub rsrc3: usize,
     /// Where it describes how a queue is spread over XCCs, where a queue may be on several.
     pub spread: Option<Spread>,
-    /// What else a whole MQD must hold, of an AQL queue or another.
-    pub check: fn(&Image, aql: bool) -> Result<(), String>,
+    /// What else a whole MQD must hold, of a program's queue or the kernel's, of AQL or PM4.
+    pub check: fn(&Image, user: bool, aql: bool) -> Result<(), String>,
 }
 
 /// Where the MQDs of a generation store how a queue is spread over XCCs.

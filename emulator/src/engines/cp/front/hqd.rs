@@ -114,7 +114,7 @@ impl Queue {
                 return Err("COMPUTE_PGM_RSRC2 has more than TRAP_PRESENT".into());
             }
         }
-        (format.check)(mqd, queue.aql)?;
+        (format.check)(mqd, role == Role::User, queue.aql)?;
         if matches!(role, Role::User | Role::Hiq) {
             fixed::check(mqd, queue.aql)?;
         }

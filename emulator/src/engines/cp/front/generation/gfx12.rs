@@ -58,7 +58,7 @@ pub static GFX12: Generation = Generation {
         mutes_aql: false,
         spread: None,
         rsrc3: 41,
-        check: |_, _| Ok(()),
+        check: |_, _, _| Ok(()),
     },
     // WAVESIZE in 64 words.
     scratch: TmpRing {

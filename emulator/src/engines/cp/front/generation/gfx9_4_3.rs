@@ -176,8 +176,15 @@ fn mask(word: usize) -> u32 {
 }
 
 /// What the words for a partition of several XCCs must hold.
-fn check(image: &Image, aql: bool) -> Result<(), String> {
+fn check(image: &Image, user: bool, aql: bool) -> Result<(), String> {
     let mqd = Mqd(image.0);
+    // A kernel's queue has all ones there: they are its masks of compute units.
+    let spread = mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) | mqd.get(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID);
+    if user && !aql && spread != 0 {
+        return Err(
+            "COMPUTE_TG_CHUNK_SIZE or COMPUTE_CURRENT_LOGIC_XCC_ID of a PM4 queue is not 0".into(),
+        );
+    }
     if aql && mqd.get(Mqd::COMPUTE_TG_CHUNK_SIZE) != 1 {
         return Err("COMPUTE_TG_CHUNK_SIZE of an AQL queue is not 1".into());
     }
