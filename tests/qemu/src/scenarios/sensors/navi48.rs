@@ -30,10 +30,13 @@ const LEVELS: &str = "cd /sys/bus/pci/devices/0000:00:01.0 && cat pp_dpm_sclk pp
     [ $(grep -c '[*]' pp_dpm_mclk) = 1 ]";
 
 pub(super) fn sensors() -> Scenario {
+    // Each file may be of the measurement after that of the file before, and there may be no work by then: so
+    // gpu_metrics is looked at until it shows work itself. Its activity is the two bytes at 16, in percent.
     let load = format!(
         "vectoradd {VADD} 1048576 >/dev/null 2>&1 & P=$!; cd /sys/bus/pci/devices/0000:00:01.0; \
-         while kill -0 $P 2>/dev/null; do b=$(cat gpu_busy_percent); \
-         [ $b -gt 5 ] && echo sensor freq1_input $(cat hwmon/hwmon*/freq1_input) && cat pp_dpm_sclk && {} && \
+         while kill -0 $P 2>/dev/null; do m=$({}); \
+         [ $(( 0x0$(echo ${{m#* }} | cut -c33-34) )) -gt 5 ] && echo $m && \
+         echo sensor freq1_input $(cat hwmon/hwmon*/freq1_input) && cat pp_dpm_sclk && \
          wait $P && exit 0; sleep 0.1; done; exit 1",
         metrics::SHOW
     );
