@@ -85,6 +85,9 @@ layout! {
         /// HQDs the firmware may use, one bit each, by pipe and queue.
         QUEUE_MASK: 2[63:0] = "queue_mask_lo+queue_mask_hi";
         GWS_MASK: 4[63:0] = "gws_mask_lo+gws_mask_hi";
+        /// Of the KIQ: the cleaner shader's address in address space 0, in units of 256 bytes, 0 without one
+        /// (`gfx_v9_4_3_kiq_set_resources`).
+        KIQ_CLEANER_ADDR: 4[63:0] = "gws_mask_lo+gws_mask_hi";
         OAC_MASK: 6[15:0] = "bitfields7.oac_mask";
         GDS_HEAP_BASE: 7[9:0] = "bitfields8.gds_heap_base";
         GDS_HEAP_SIZE: 7[20:11] = "bitfields8.gds_heap_size";

@@ -98,6 +98,10 @@ pub(crate) struct Family {
     pub(crate) trap_setup: u32,
     /// Code of the trap handler that processes get (`kfd_cwsr_init`).
     pub(crate) trap_handler: &'static [u32],
+    /// Code of the cleaner shader; empty where the firmware has its own.
+    pub(crate) cleaner: &'static [u32],
+    /// The first version of the MEC's firmware that clears registers and LDS between processes.
+    pub(crate) mec_that_cleans: u32,
     /// Bits of a bus address.
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.

@@ -48,6 +48,7 @@ use crate::{
     },
     hangs::Hangs,
     ih,
+    isolation,
     kept::Kept,
     mqd,
     nbio,
@@ -442,6 +443,7 @@ impl<'bound> Running<'bound> {
                 hangs: hangs.clone(),
                 copier: copier.clone(),
                 atomics: pci.requests_atomics,
+                isolates: isolation::is_on(dev.device(), &chip),
             },
         )?;
         let gpu = Gpu {

@@ -66,6 +66,7 @@ mod gmc;
 mod gpu;
 mod hangs;
 mod ih;
+mod isolation;
 mod kept;
 mod mqd;
 mod nbio;
@@ -151,6 +152,10 @@ module! {
     ],
     imports_ns: ["DMA_BUF"],
     params: {
+        enforce_isolation: i32 {
+            default: 0,
+            description: "Run one process at a time, and clear registers and LDS in between (1 = on, others = off)",
+        },
         mes_log: bool {
             default: false,
             description: "Have the micro engine scheduler log what it does, for debugfs",

@@ -102,6 +102,8 @@ pub(crate) struct Parts {
     pub(crate) copier: Arc<Copier>,
     /// The device makes atomic operations on memory.
     pub(crate) atomics: bool,
+    /// Processes run one at a time, and find nothing of each other.
+    pub(crate) isolates: bool,
 }
 
 impl Parts {

@@ -64,6 +64,9 @@ pub(super) const FAMILY: Family = Family {
         .having(Debug::TRAP_EN.is::<1>())
         .bits(),
     trap_handler: &handlers::GFX1201,
+    cleaner: &[],
+    // `gfx_v12_0_sw_init`.
+    mec_that_cleans: 2680,
     dma_bits: 44,
     simd_per_cu: 2,
     lds_kib: 64,

@@ -72,6 +72,9 @@ pub(super) const FAMILY: Family = Family {
         .having(Debug::TRAP_EN.is::<1>())
         .bits(),
     trap_handler: &handlers::GFX942,
+    cleaner: &handlers::CLEANER,
+    // `gfx_v9_4_3_sw_init`.
+    mec_that_cleans: 153,
     dma_bits: 48,
     simd_per_cu: 4,
     lds_kib: 64,

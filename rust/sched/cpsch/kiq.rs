@@ -102,6 +102,8 @@ pub(crate) struct Kiq {
     dev: Arc<Handle>,
     #[pin]
     queues: Mutex<KVec<Queue>>,
+    /// The cleaner shader, if processes are isolated.
+    cleaner: Option<VramRange>,
     /// A failure was logged; one line is enough.
     logged: Atomic<u32>,
 }
@@ -115,9 +117,14 @@ impl Kiq {
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             queues.push(Queue::new(parts, xcc, i)?, GFP_KERNEL)?;
         }
+        let cleaner = match parts.isolates {
+            true => Some(cleaner(parts)?),
+            false => None,
+        };
         let kiq = Arc::pin_init(
             pin_init!(Self {
                 dev: parts.dev.clone(),
+                cleaner,
                 queues <- new_mutex!(queues, "rkfd KIQ"),
                 logged: Atomic::new(0),
             }),
@@ -161,10 +168,13 @@ impl Kiq {
             .run(&[packet])
     }
 
-    /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself.
+    /// SET_RESOURCES, the first packet: KIQ schedules nothing by itself, and learns where the cleaner shader is
+    /// (`gfx_v9_4_3_kiq_set_resources`).
     fn announce(&self) -> Result {
+        let cleaner = self.cleaner.as_ref().map_or(0, |it| it.gpu_addr().get());
         let packet = SetResources::zeroed()
             .with(SetResources::HEADER, pm4::header(op::SET_RESOURCES, 8))
+            .with(SetResources::KIQ_CLEANER_ADDR, cleaner >> 8)
             .having(SetResources::QUEUE_TYPE.is::<{ pm4::RESOURCES_KIQ }>());
         for queue in self.queues.lock().iter_mut() {
             queue.run(&[&packet.0])?;
@@ -242,6 +252,16 @@ impl Firmware for Kiq {
         }
         Some(result)
     }
+}
+
+/// The cleaner shader in memory.
+fn cleaner(parts: &Parts) -> Result<VramRange> {
+    let code = parts.chip.family.cleaner;
+    let bytes = size_of_val(code) as u64;
+    let memory = VramRange::new(&parts.vram, bytes)?;
+    memory.write_words(0, code)?;
+    parts.vram.flush_hdp();
+    Ok(memory)
 }
 
 impl Queue {

@@ -123,7 +123,9 @@ pub(super) fn build<F: Firmware>(
             });
         }
     }
-    let over = processes > vmids || compute > parts.chip.cp_queues() || gws > 1;
+    // Who shares nothing with others has the GPU alone (`pm_runlist_v9`).
+    let at_once = if parts.isolates { 1 } else { vmids };
+    let over = processes > at_once || compute > parts.chip.cp_queues() || gws > 1;
     let words = [
         processes.checked_mul(21),
         queues.checked_mul(7),
@@ -141,13 +143,13 @@ pub(super) fn build<F: Firmware>(
         result
     };
     for entry in running() {
-        write(&map_process(entry, &parts.chip)?.0)?;
+        write(&map_process(entry, parts)?.0)?;
         for queue in entry.active() {
             let mqd = queue.mqd_addr();
             write(&queue.with_spec(|spec| map_queue(spec, mqd, &parts.chip))?.0)?;
         }
     }
-    let count = Bounded::try_new(processes.min(vmids) as u64).ok_or(EINVAL)?;
+    let count = Bounded::try_new(processes.min(at_once) as u64).ok_or(EINVAL)?;
     if over {
         write(&run_list(buf.gpu_addr(), words, count, true)?.0)?;
     }
@@ -191,13 +193,14 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
 }
 
 /// `pm_map_process_aldebaran`.
-fn map_process<F: Firmware>(entry: &Entry<F>, chip: &ChipInfo) -> Result<MapProcess> {
-    let config = &entry.config;
+fn map_process<F: Firmware>(entry: &Entry<F>, parts: &Parts) -> Result<MapProcess> {
+    let (config, chip) = (&entry.config, &parts.chip);
     let [first, second, third, fourth] = config.watches;
     let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
     Ok(MapProcess::zeroed()
         .with(MapProcess::HEADER, pm4::header(op::MAP_PROCESS, 21))
         .having(MapProcess::PROCESS_QUANTUM.is::<PROCESS_QUANTUM>())
+        .with(MapProcess::EXEC_CLEANER_SHADER, parts.isolates)
         .with(MapProcess::PASID, entry.process.pasid().get())
         .with(MapProcess::SDMA_ENABLE, true)
         .try_with(

@@ -122,6 +122,7 @@ pub(super) fn set_resources(
     if schedules {
         let family = parts.chip.family;
         frame = frame
+            .with(SetHwResources::LIMIT_SINGLE_PROCESS, parts.isolates)
             .with(SetHwResources::VMID_MASK_MMHUB, 0xff00)
             .with(SetHwResources::VMID_MASK_GFXHUB, family.vmids.mask().into());
         // All hardware queues of the first MEC, since there are no kernel compute queues.
