@@ -6,9 +6,11 @@ use crate::cache::Caches;
 use crate::checks::Checks;
 use crate::fault::Access;
 use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
+use crate::leftovers::Leftovers;
 use crate::memory::{Env, Tlb, PAGE};
 use crate::second::SecondLevel;
 use crate::target::{Target, GFX942};
+use crate::workgroup::Workgroup;
 use std::sync::Arc;
 
 /// Counters since the compute unit was made.
@@ -38,6 +40,7 @@ pub struct ComputeUnit {
     /// Acquires so far, for the vector and the scalar caches.
     pub(crate) acquires: [u64; 2],
     pub(crate) code: Code,
+    pub(crate) leftovers: Leftovers,
     pub(crate) instructions: u64,
     pub(crate) waves: u64,
     pub(crate) workgroups: u64,
@@ -71,6 +74,7 @@ impl ComputeUnit {
             second: None,
             acquires: [0; 2],
             code: Code::default(),
+            leftovers: Leftovers::default(),
             instructions: 0,
             waves: 0,
             workgroups: 0,
@@ -102,6 +106,16 @@ impl ComputeUnit {
     /// One more acquire for both, by who has no packet processor.
     pub fn acquire(&mut self) {
         self.acquires = self.acquires.map(|count| count.wrapping_add(1));
+    }
+
+    /// A workgroup has ended. What its waves had stays in registers and LDS, where the next ones find it.
+    pub fn retire<const L: usize>(&mut self, workgroup: Workgroup<L>) {
+        self.leftovers.keep(workgroup);
+    }
+
+    /// Firmware clears registers and LDS.
+    pub fn clear(&mut self) {
+        self.leftovers.clear();
     }
 
     /// Counters.

@@ -18,6 +18,7 @@ pub mod dispatch;
 pub mod exec;
 pub mod fault;
 pub mod kernel;
+mod leftovers;
 pub mod memory;
 mod races;
 pub mod schedule;
@@ -43,5 +44,5 @@ pub use text::Text;
 pub use watch::{Watch, WatchMode, Watches};
 pub use wave::Trap;
 pub use workgroup::{
-    stored_bytes, LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup,
+    stored_bytes, CleanError, LaunchError, Outcome, Relaunch, Run, SavedWave, Scratch, Workgroup,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workgroup: how its waves start, and how they take turns.
 
+mod cleaner;
 mod relaunch;
 mod trap;
 
@@ -24,6 +25,7 @@ use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
 use std::fmt;
 
+pub use cleaner::CleanError;
 pub use relaunch::{stored_bytes, Relaunch, SavedWave};
 
 /// Scratch memory of one workgroup's waves, one after the other.
@@ -132,7 +134,8 @@ impl Run for Workgroup<64> {
 }
 
 impl<const L: usize> Workgroup<L> {
-    /// Set up workgroup `id` of a dispatch as hardware does. `preloaded` are the kernel argument
+    /// Set up workgroup `id` of a dispatch as hardware does: registers and LDS that nothing sets have what waves before
+    /// left there. `preloaded` are the kernel argument
     /// dwords that the descriptor asks for in SGPRs, as read from memory.
     pub fn launch(
         cu: &mut ComputeUnit,
@@ -180,8 +183,10 @@ impl<const L: usize> Workgroup<L> {
         let mut item = [0; 3];
         for index in 0..count {
             let mut wave = Wave {
-                s: [0; 256],
-                v: vec![[0; L]; kernel.vgprs.max(1) as usize + Wave::<L>::STAGES],
+                s: cu.leftovers.scalars(),
+                v: cu
+                    .leftovers
+                    .vectors(kernel.vgprs.max(1) as usize + Wave::<L>::STAGES),
                 acc_base: kernel.accum_offset.min(kernel.vgprs.max(1)),
                 pc: kernel.entry,
                 scc: false,
@@ -236,11 +241,9 @@ impl<const L: usize> Workgroup<L> {
         }
         cu.waves += u64::from(count);
         cu.workgroups += 1;
-        let lds = vec![
-            0;
-            d.group_segment_size
-                .next_multiple_of(cu.target().lds_granule) as usize
-        ];
+        let granule = cu.target().lds_granule;
+        let lds = d.group_segment_size.next_multiple_of(granule);
+        let lds = cu.leftovers.lds(lds as usize);
         Ok(Self {
             id,
             vmid: d.vmid,

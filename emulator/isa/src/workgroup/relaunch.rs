@@ -138,8 +138,10 @@ impl<const L: usize> Workgroup<L> {
         let mut first = FIRST;
         let wave = |from: &SavedWave| {
             let mut wave = Wave {
-                s: [0; 256],
-                v: vec![[0; L]; usize::from(from.registers.max(1)) + Self::STAGES],
+                s: cu.leftovers.scalars(),
+                v: cu
+                    .leftovers
+                    .vectors(usize::from(from.registers.max(1)) + Self::STAGES),
                 acc_base: from.acc_base,
                 // The handler's second instruction.
                 pc: saved.handler.entry.wrapping_add(4),
@@ -172,7 +174,7 @@ impl<const L: usize> Workgroup<L> {
         Some(Self {
             id: saved.id,
             vmid: saved.vmid,
-            lds: vec![0; saved.lds as usize],
+            lds: cu.leftovers.lds(saved.lds as usize),
             waves,
             turn: 0,
             pending: Vec::new(),
