@@ -15,7 +15,12 @@ pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rust/chip/h
 
 /// The words of a chip's handler.
 pub fn handler(chip: &str) -> Vec<u8> {
-    let out = std::env::temp_dir().join(format!("rkfd-handler-{chip}-{}", std::process::id()));
+    code_of(chip, chip)
+}
+
+/// The words of a file there, for a chip.
+pub fn code_of(file: &str, chip: &str) -> Vec<u8> {
+    let out = std::env::temp_dir().join(format!("rkfd-handler-{file}-{}", std::process::id()));
     let object = out.with_extension(format!("{:?}.o", std::thread::current().id()));
     let binary = object.with_extension("bin");
     let done = Command::new("clang-19")
@@ -25,16 +30,16 @@ pub fn handler(chip: &str) -> Vec<u8> {
             &format!("-mcpu={chip}"),
             "-c",
         ])
-        .arg(format!("{FOLDER}/{chip}.s"))
+        .arg(format!("{FOLDER}/{file}.s"))
         .arg("-o")
         .arg(&object)
         .status();
-    assert!(done.expect("clang-19 runs").success(), "{chip}.s");
+    assert!(done.expect("clang-19 runs").success(), "{file}.s");
     let done = Command::new("llvm-objcopy")
         .args(["-O", "binary", "-j", ".text"])
         .args([&object, &binary])
         .status();
-    assert!(done.expect("llvm-objcopy runs").success(), "{chip}.s");
+    assert!(done.expect("llvm-objcopy runs").success(), "{file}.s");
     let bytes = std::fs::read(&binary).expect("the handler's words");
     let _ = (std::fs::remove_file(&object), std::fs::remove_file(&binary));
     bytes
