@@ -2,6 +2,7 @@
 
 //! Dispatches while they run: workgroups, and the workers that are the compute units.
 
+pub(crate) mod cleaning;
 pub mod dispatch;
 pub(crate) mod group;
 pub(crate) mod gws;

@@ -136,6 +136,8 @@ pub(crate) struct Mec {
     pub tags: HashMap<u16, u8>,
     /// Dispatches that rules hold up.
     pub holds: Holds,
+    /// The address of each XCC's cleaner shader, 0 without one.
+    pub cleaners: Vec<u64>,
     /// For kernel descriptors and trial launches.
     pub cu: ComputeUnit,
 }
@@ -171,6 +173,7 @@ impl Mec {
             copies: Vec::new(),
             tags: HashMap::new(),
             holds: Holds::default(),
+            cleaners: vec![0; usize::from(facts.xccs)],
             cu: ComputeUnit::with_checks(generation.isa, facts.checks),
         }
     }

@@ -43,6 +43,10 @@ impl Firmware {
             // This packet reserves resources for the kernel's own queues, which the KIQ maps by name.
             Role::Kiq if kind == RESOURCES_KIQ => {
                 self.reserved |= 1 << xcc;
+                let cleaner = p.get(SetResources::KIQ_CLEANER_ADDR) << 8;
+                if let Some(place) = self.mec.cleaners.get_mut(usize::from(xcc)) {
+                    *place = cleaner;
+                }
                 return Ok(());
             }
             Role::Hiq if kind == RESOURCES_HIQ => {}

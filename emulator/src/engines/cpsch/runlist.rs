@@ -198,7 +198,6 @@ impl Firmware {
         use MapProcess as P;
         for (name, zero) in [
             ("SINGLE_MEMOPS", P::SINGLE_MEMOPS.is::<0>()),
-            ("EXEC_CLEANER_SHADER", P::EXEC_CLEANER_SHADER.is::<0>()),
             ("DEBUG_VMID", P::DEBUG_VMID.is::<0>()),
             ("NEW_DEBUG", P::NEW_DEBUG.is::<0>()),
             ("TMZ", P::TMZ.is::<0>()),
@@ -256,6 +255,7 @@ impl Firmware {
             page_table_base: process.get(P::PAGE_TABLE_BASE),
             quantum: QUANTUM_UNIT * process.get(P::PROCESS_QUANTUM) as u32,
             control: None,
+            cleans: process.is_set(P::EXEC_CLEANER_SHADER),
             bank: Bank::Whole(Vmid {
                 sh_mem_bases: process.get(P::SH_MEM_BASES) as u32,
                 sh_mem_config: process.get(P::SH_MEM_CONFIG) as u32,

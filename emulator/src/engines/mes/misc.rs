@@ -48,6 +48,7 @@ impl Firmware {
             operation::CHANGE_CONFIG if p.get(M::CHANGE_CONFIG_OPCODE) == 0 => {
                 let single = p.get(M::CHANGE_CONFIG_OPTION_BITS_LIMIT_SINGLE_PROCESS) == 1;
                 self.mec.turns.concurrent = if single { 1 } else { usize::MAX };
+                self.mec.turns.cleans = single;
             }
             operation::SET_SHADER_DEBUGGER => self.debug(pipe, p)?,
             operation::NOTIFY_WORK => {

@@ -127,6 +127,7 @@ impl Firmware {
             quantum: quantum(p.get(A::PROCESS_QUANTUM)),
             control: Some(control),
             bank: Bank::Debug(debug, watch),
+            cleans: false,
             handler: Handler::from_registers(
                 p.get(A::TRAP_HANDLER_ADDR) >> 8,
                 p.get(A::TMA_ADDR) >> 8,

@@ -141,6 +141,7 @@ impl Firmware {
             _ => 1,
         };
         self.mec.turns = Turns::new(Vec::new(), concurrent, true);
+        self.mec.turns.cleans = p.is_set(R::LIMIT_SINGLE_PROCESS);
         let masks = R::COMPUTE_HQD_MASK_0.word()..R::AGGREGATED_DOORBELLS_0.word();
         let masks = p.0.get(masks).unwrap_or_default();
         self.control.hqds = masks.iter().map(|mask| mask.count_ones()).sum();

@@ -441,12 +441,13 @@ impl Dispatch {
             inner.rests(place);
             match outcome {
                 Outcome::Done if group.saved(place).is_some() => {
-                    let inner = &mut *inner;
                     inner.slots.remove(&place);
                     match self.is(Go::Save) {
                         true => inner.saved.extend(group.saved(place)),
                         false => inner.coming.extend(group.saved(place)),
                     }
+                    drop(inner);
+                    group.retire(cu);
                 }
                 Outcome::Done => {
                     inner.resident -= 1;
@@ -457,6 +458,8 @@ impl Dispatch {
                     inner.slots.remove(&place);
                     inner.counts.workgroups += 1;
                     self.finished.fetch_add(1, Ordering::AcqRel);
+                    drop(inner);
+                    group.retire(cu);
                 }
                 Outcome::Budget if group.is_halted() => inner.halted.push((group, place)),
                 Outcome::Budget if steps => {

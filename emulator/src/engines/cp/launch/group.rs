@@ -101,6 +101,14 @@ impl Group {
         })
     }
 
+    /// It has ended: what its waves had stays behind in the compute unit.
+    pub fn retire(self, cu: &mut ComputeUnit) {
+        match self {
+            Self::Wave32(group) => cu.retire(group),
+            Self::Wave64(group) => cu.retire(group),
+        }
+    }
+
     /// Whether a halted wave holds it.
     pub fn is_halted(&self) -> bool {
         match self {

@@ -7,6 +7,7 @@
 //! `amdkfd/kfd_mqd_manager.c` (`pipe_priority_map`, low to high); how much more a higher priority
 //! gets is the model's own.
 
+use super::cleaning::{Cleaning, Cleanings};
 use super::dispatch::Dispatch;
 use crate::device::facts::Facts;
 use crate::device::load::{Load, Meter};
@@ -28,7 +29,6 @@ pub struct Units {
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct Line {
     waiting: Mutex<Waiting>,
     bell: Condvar,
@@ -36,6 +36,7 @@ struct Line {
     code: AtomicU64,
     /// The same for the vector and the scalar data caches.
     data: [AtomicU64; 2],
+    cleanings: Cleanings,
 }
 
 #[derive(Default)]
@@ -66,8 +67,14 @@ impl Units {
     /// One worker for each host processor but one, at least one.
     pub fn new(env: &dyn Env, facts: &Facts, isa: &'static Target, wake: &Arc<Wake>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let line = Arc::new(Line::default());
         let (xccs, checks) = (usize::from(facts.xccs), facts.checks);
+        let line = Arc::new(Line {
+            waiting: Mutex::default(),
+            bell: Condvar::new(),
+            code: AtomicU64::new(0),
+            data: Default::default(),
+            cleanings: Cleanings::new(xccs),
+        });
         let caches = if checks.caches { xccs } else { 0 };
         let second: Arc<[_]> = (0..caches)
             .map(|_| Arc::new(SecondLevel::new(xccs > 1)))
@@ -147,6 +154,11 @@ impl Units {
         }
     }
 
+    /// Clears registers and LDS of an XCC's compute units before they run anything more.
+    pub(crate) fn clean(&self, xcc: u8, cleaning: Cleaning) {
+        self.line.cleanings.add(xcc, cleaning);
+    }
+
     /// An acquire fence: code may have changed.
     pub fn invalidate_code(&self) {
         self.line.code.fetch_add(1, Ordering::AcqRel);
@@ -171,6 +183,7 @@ impl Line {
     /// Works with one compute unit of each XCC, all of this number.
     fn work(&self, number: usize, mut units: Vec<ComputeUnit>, wake: &Wake, load: &Load) {
         let mut code = 0;
+        let mut cleaned = vec![0; units.len()];
         while let Some(dispatch) = self.next() {
             let now = self.code.load(Ordering::Acquire);
             if now != code {
@@ -180,9 +193,10 @@ impl Line {
             let acquires = self.data.each_ref().map(|n| n.load(Ordering::Acquire));
             let xcc = usize::from(dispatch.xcc());
             let _busy = (load.compute.work(), load.xccs.get(xcc).map(Meter::work));
-            let unit = units.get_mut(xcc);
-            let turn = |unit: &mut ComputeUnit| {
+            let unit = units.get_mut(xcc).zip(cleaned.get_mut(xcc));
+            let turn = |(unit, cleaned): (&mut ComputeUnit, &mut u64)| {
                 unit.acquired(acquires);
+                self.cleanings.follow(cleaned, dispatch.xcc(), unit);
                 dispatch.turn(number, unit)
             };
             if unit.is_some_and(turn) {

@@ -97,6 +97,8 @@ pub(crate) struct Turns {
     pub concurrent: usize,
     /// There may be more than fit: they take turns.
     pub shared: bool,
+    /// The firmware clears compute units before a process has its turn.
+    pub cleans: bool,
     /// The scheduler hears doorbells of queues that have no HQD.
     pub hears: bool,
 }
@@ -109,6 +111,7 @@ impl Turns {
             entries,
             concurrent,
             shared,
+            cleans: false,
             hears: false,
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Listed {
     pub control: Option<u32>,
     /// The registers of its VMID's bank that the scheduler sets.
     pub bank: Bank,
+    /// The driver's cleaner shader runs before its waves.
+    pub cleans: bool,
     /// Its trap handler, which the scheduler sets in the bank, too.
     pub handler: Handler,
 }

@@ -3,6 +3,7 @@
 //! Processes that a scheduler runs, and the VMIDs that they have meanwhile.
 
 use crate::engines::cp::front::registers::Vmid;
+use crate::engines::cp::launch::cleaning::Cleaning;
 use crate::engines::cp::mec::process::Bank;
 use crate::engines::cp::mec::process::Listed;
 use crate::engines::cp::mec::process::Process;
@@ -55,6 +56,7 @@ impl Mec {
                 ));
             }
         }
+        self.clean(p);
         let bases = bank.sh_mem_bases;
         self.env.trace().event(
             "vmid_assign",
@@ -74,6 +76,29 @@ impl Mec {
             leaving: false,
         });
         Some(owner)
+    }
+
+    /// Clears registers and LDS of the compute units before a process' waves, as the scheduler was told.
+    fn clean(&self, p: &Listed) {
+        for (xcc, cleaner) in (0..).zip(&self.cleaners) {
+            match (p.cleans, cleaner) {
+                (false, _) if self.turns.cleans => self.units.clean(xcc, Cleaning::Firmware),
+                (false, _) => {}
+                (true, 0) => self.violation(format_args!(
+                    "MAP_PROCESS: EXEC_CLEANER_SHADER, and SET_RESOURCES of the KIQ on XCC {xcc} named no cleaner shader"
+                )),
+                (true, entry) => {
+                    let shader = Cleaning::Shader(self.env.clone(), *entry);
+                    self.units.clean(xcc, shader);
+                }
+            }
+        }
+        if p.cleans && self.turns.concurrent != 1 {
+            self.violation(format_args!(
+                "MAP_PROCESS: EXEC_CLEANER_SHADER where {} processes run at a time",
+                self.turns.concurrent
+            ));
+        }
     }
 
     /// Sets SPI_GDBG_PER_VMID_CNTL and TCP_WATCH0_CNTL to 3 of a process that has a VMID.
