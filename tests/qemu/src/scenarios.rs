@@ -14,6 +14,7 @@ mod dispatch;
 mod faults;
 mod fuzz;
 mod hung;
+mod isolation;
 mod judge;
 mod kernel_ring;
 mod lifetime;
@@ -52,6 +53,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(costs::all());
     all.push(rivals::brief());
     all.extend(clearing::all());
+    all.extend(isolation::all());
     all.extend(kernel_ring::all());
     all.extend(conformance::all());
     all.extend(surroundings::all());

@@ -34,6 +34,11 @@ impl Trace {
             .map(Trace)
     }
 
+    /// All events, in order.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.0.iter()
+    }
+
     /// All events of a kind.
     pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Event> {
         self.0.iter().filter(move |e| e.kind() == kind)
