@@ -1,76 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A workgroup: how its waves start, and how they take turns.
+//! A workgroup: its waves, and how they take turns.
 
 mod cleaner;
+mod launch;
 mod relaunch;
 mod trap;
 
 use crate::blocks::{words, Decoded, Decoder, Steps};
 use crate::cache::Caches;
 use crate::cu::ComputeUnit;
-use crate::decode::code;
 use crate::decode::uses::Uses;
-use crate::dispatch::Dispatch;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
 use crate::kernel::mode;
-use crate::kernel::Kernel;
 use crate::memory::{Env, PAGE};
 use crate::races::Races;
 use crate::schedule::Schedule;
-use crate::target::Start;
 use crate::waits::Pending;
 use crate::watch::{Watches, Watching};
-use crate::wave::Trap;
 use crate::wave::{Barrier, State, Wave};
-use std::fmt;
 
 pub use cleaner::CleanError;
+pub use launch::{LaunchError, Scratch};
 pub use relaunch::{stored_bytes, Relaunch, SavedWave};
-
-/// Scratch memory of one workgroup's waves, one after the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scratch {
-    /// GPU address of the first wave's.
-    pub base: u64,
-    /// Bytes of each wave (all lanes).
-    pub wave_size: u64,
-}
-
-/// Why a workgroup cannot be launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaunchError {
-    /// A workgroup dimension is 0 or there are more than 1,024 work items.
-    WorkgroupSize,
-    /// A grid dimension is 0, or the workgroup is outside of the grid.
-    Grid,
-    /// The packet gives less LDS than the code needs, or more than 64 KiB.
-    GroupSegment,
-    /// The packet gives less scratch than the code needs, or there is not that much.
-    PrivateSegment,
-    /// More than 512 vector registers, accumulation registers that begin past the end, or registers
-    /// of another number of lanes than the workgroup's.
-    Registers,
-    /// User SGPRs beyond the 16 that hardware has, or a preload that was not provided.
-    UserSgprs,
-}
-
-impl fmt::Display for LaunchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WorkgroupSize => "workgroup size: a dimension is 0, or more than 1024 work items",
-            Self::Grid => "grid size: a dimension is 0, or the workgroup lies outside",
-            Self::GroupSegment => "group segment: less than the kernel needs, or more than 64 KiB",
-            Self::PrivateSegment => "private segment: less than the kernel needs, or than there is",
-            Self::Registers => {
-                "vector registers: more than 512, ACCUM_OFFSET beyond them, or another wave size"
-            }
-            Self::UserSgprs => "user SGPRs: kernel arguments to preload were not provided",
-        })
-    }
-}
-
-impl std::error::Error for LaunchError {}
 
 /// How a slice of running ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,130 +86,6 @@ impl Run for Workgroup<64> {
 }
 
 impl<const L: usize> Workgroup<L> {
-    /// Set up workgroup `id` of a dispatch as hardware does: registers and LDS that nothing sets have what waves before
-    /// left there. `preloaded` are the kernel argument
-    /// dwords that the descriptor asks for in SGPRs, as read from memory.
-    pub fn launch(
-        cu: &mut ComputeUnit,
-        kernel: &Kernel,
-        d: &Dispatch,
-        id: [u32; 3],
-        scratch: Scratch,
-        preloaded: &[u32],
-    ) -> Result<Self, LaunchError> {
-        let size = d.workgroup_size.map(u32::from);
-        let items = u64::from(size[0]) * u64::from(size[1]) * u64::from(size[2]);
-        if items == 0 || items > 1024 {
-            return Err(LaunchError::WorkgroupSize);
-        }
-        // Work items of this workgroup: fewer at the grid's edges.
-        let mut extent = [0u32; 3];
-        for n in 0..3 {
-            let start = u64::from(id[n]) * u64::from(size[n]);
-            if start >= u64::from(d.grid_size[n]) {
-                return Err(LaunchError::Grid);
-            }
-            extent[n] = (u64::from(d.grid_size[n]) - start).min(u64::from(size[n])) as u32;
-        }
-        if d.group_segment_size < kernel.group_segment_fixed_size || d.group_segment_size > LDS_SIZE
-        {
-            return Err(LaunchError::GroupSegment);
-        }
-        let lanes = L as u64;
-        // A wave's share comes in whole units, whose size differs between generations.
-        let needed = u64::from(d.private_segment_size) * lanes;
-        let too_small = d.private_segment_size < kernel.private_segment_fixed_size;
-        if too_small || (d.private_segment_size > 0 && scratch.wave_size < needed) {
-            return Err(LaunchError::PrivateSegment);
-        }
-        if kernel.vgprs > 512 || kernel.accum_offset > 256 || kernel.lanes as usize != L {
-            return Err(LaunchError::Registers);
-        }
-        if (preloaded.len() as u64) < u64::from(kernel.preload.0) {
-            return Err(LaunchError::UserSgprs);
-        }
-
-        let all = u64::from(extent[0]) * u64::from(extent[1]) * u64::from(extent[2]);
-        let count = all.div_ceil(lanes) as u32;
-        let mut waves = Vec::with_capacity(count as usize);
-        let mut item = [0; 3];
-        for index in 0..count {
-            let mut wave = Wave {
-                s: cu.leftovers.scalars(),
-                v: cu
-                    .leftovers
-                    .vectors(kernel.vgprs.max(1) as usize + Wave::<L>::STAGES),
-                acc_base: kernel.accum_offset.min(kernel.vgprs.max(1)),
-                pc: kernel.entry,
-                scc: false,
-                mode: kernel.mode,
-                state: State::Running,
-                barrier: Barrier::Idle,
-                apertures: d.apertures,
-                scratch: (
-                    scratch
-                        .base
-                        .wrapping_add(u64::from(index) * scratch.wave_size),
-                    scratch.wave_size,
-                ),
-                index,
-                ticket: None,
-                trap: Trap {
-                    handler: d.handler,
-                    doorbell: d.doorbell,
-                    ..Trap::default()
-                },
-            };
-            user_scalars(&mut wave, kernel, d, preloaded);
-            let start = Start {
-                kernel,
-                dispatch: d,
-                id,
-                wave: index,
-                waves: count,
-                scratch: wave.scratch.0,
-            };
-            (cu.target().start)(&mut wave.s, &start);
-            wave.begin(&cu.target().traps, &d.launch);
-            let first = u64::from(index) * lanes;
-            let active = (all - first).min(lanes);
-            for lane in &mut wave.v[0][..active as usize] {
-                // Packed work item id; dimensions that were not asked for are zero.
-                let [x, y, z] = item;
-                let y = if kernel.work_item_id >= 1 { y } else { 0 };
-                let z = if kernel.work_item_id >= 2 { z } else { 0 };
-                *lane = x | (y << 10) | (z << 20);
-                next(&mut item, extent);
-            }
-            wave.set_pair(
-                code::EXEC,
-                if active >= 64 {
-                    u64::MAX
-                } else {
-                    (1 << active) - 1
-                },
-            );
-            waves.push(wave);
-        }
-        cu.waves += u64::from(count);
-        cu.workgroups += 1;
-        let granule = cu.target().lds_granule;
-        let lds = d.group_segment_size.next_multiple_of(granule);
-        let lds = cu.leftovers.lds(lds as usize);
-        Ok(Self {
-            id,
-            vmid: d.vmid,
-            lds,
-            waves,
-            turn: 0,
-            pending: Vec::new(),
-            races: None,
-            schedule: schedule(cu, id, d.dispatch_id),
-            caches: None,
-            inherits: true,
-        })
-    }
-
     fn interpret(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome
     where
         Wave<L>: Steps<L>,
@@ -582,43 +410,4 @@ fn schedule(cu: &ComputeUnit, id: [u32; 3], dispatch: u64) -> Option<Schedule> {
     let [x, y, z] = id.map(u64::from);
     let seed = cu.checks.seed?;
     Some(Schedule::new(seed, &[x, y, z, dispatch]))
-}
-
-/// Step to the work item after `item`: x first, then y.
-fn next(item: &mut [u32; 3], extent: [u32; 3]) {
-    for (at, extent) in item.iter_mut().zip(extent) {
-        *at += 1;
-        if *at < extent {
-            return;
-        }
-        *at = 0;
-    }
-}
-
-/// User SGPRs in the descriptor's order.
-fn user_scalars<const L: usize>(
-    wave: &mut Wave<L>,
-    kernel: &Kernel,
-    d: &Dispatch,
-    preloaded: &[u32],
-) {
-    let mut at = 0;
-    let mut pair = |wave: &mut Wave<L>, wanted: bool, value: u64| {
-        if wanted {
-            wave.set_pair(at, value);
-            at += 2;
-        }
-    };
-    pair(wave, kernel.user.dispatch_ptr, d.packet_address);
-    pair(wave, kernel.user.queue_ptr, d.queue_address);
-    pair(wave, kernel.user.kernarg_segment_ptr, d.kernarg_address);
-    pair(wave, kernel.user.dispatch_id, d.dispatch_id);
-    if kernel.user.private_segment_size {
-        wave.set(at, d.private_segment_size);
-        at += 1;
-    }
-    for &value in preloaded.iter().take(kernel.preload.0 as usize) {
-        wave.set(at, value);
-        at += 1;
-    }
 }
