@@ -2,9 +2,9 @@
 //! What waves that have ended left in a compute unit's registers and LDS.
 //!
 //! Hardware clears none of it: a wave begins with what was there, but for the registers that its launch sets. Not modelled
-//! is which banks of the register file a wave is given: it has the registers of one that ended before, the last first.
-//! Sources: the CDNA3 and RDNA4 manuals, "Wave State" and "Initial Wave State"; how many registers there are is Linux's
-//! word (`amdgpu/gfx_v9_4_3_cleaner_shader.asm`, and `cu_info` of `gfx_v12_0.c` for the other chip).
+//! is which banks of the register file a wave is given: it has the registers of one that ended before, the longest ago first.
+//! How many registers a compute unit of gfx942 has is said in Linux's `amdgpu/gfx_v9_4_3_cleaner_shader.asm`; gfx1201 is
+//! given as many.
 
 use crate::decode::code;
 use crate::target::Scalars;
@@ -58,7 +58,7 @@ impl Leftovers {
 
     /// So many vector registers for a wave.
     pub(crate) fn vectors<const L: usize>(&mut self, count: usize) -> Vec<[u32; L]> {
-        let held = self.of::<L>().pop_back();
+        let held = self.of::<L>().pop_front();
         let held = held.and_then(|held| held.values.downcast::<Vec<[u32; L]>>().ok());
         let mut vectors = held.map_or_else(Vec::new, |held| *held);
         vectors.resize(count, [0; L]);
