@@ -13,6 +13,9 @@ pub mod saved;
 /// of the program's if their memory names one: its address, and that of its own memory.
 pub static TRAP_HANDLERS: [&[u32]; 2] = [&handlers::GFX942, &handlers::GFX1201];
 
+/// The cleaner shader of gfx942 that rkfd has.
+pub static CLEANER: &[u32] = &handlers::CLEANER;
+
 use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
 use rkfd_emulator::chip::router::Router;

@@ -9,6 +9,7 @@ mod copies;
 mod dispatches;
 mod errors;
 mod gws;
+mod isolation;
 mod kernel_queues;
 mod kernels;
 mod mqds;
