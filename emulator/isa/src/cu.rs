@@ -10,7 +10,6 @@ use crate::leftovers::Leftovers;
 use crate::memory::{Env, Tlb, PAGE};
 use crate::second::SecondLevel;
 use crate::target::{Target, GFX942};
-use crate::workgroup::Workgroup;
 use std::sync::Arc;
 
 /// Counters since the compute unit was made.
@@ -106,11 +105,6 @@ impl ComputeUnit {
     /// One more acquire for both, by who has no packet processor.
     pub fn acquire(&mut self) {
         self.acquires = self.acquires.map(|count| count.wrapping_add(1));
-    }
-
-    /// A workgroup has ended. What its waves had stays in registers and LDS, where the next ones find it.
-    pub fn retire<const L: usize>(&mut self, workgroup: Workgroup<L>) {
-        self.leftovers.keep(workgroup);
     }
 
     /// Firmware clears registers and LDS.

@@ -9,9 +9,11 @@
 use crate::decode::code;
 use crate::target::Scalars;
 use crate::wave::Wave;
-use crate::workgroup::{Workgroup, LDS_SIZE};
 use std::any::Any;
 use std::collections::VecDeque;
+
+/// LDS of a compute unit.
+pub const LDS_SIZE: u32 = 64 * 1024;
 
 /// Waves that a compute unit holds at once: ten or fewer in each of four SIMDs.
 const SLOTS: usize = 40;
@@ -73,13 +75,13 @@ impl Leftovers {
     }
 
     /// What a workgroup had, whose waves have ended.
-    pub(crate) fn keep<const L: usize>(&mut self, workgroup: Workgroup<L>) {
-        self.keep_scalars(&workgroup);
-        for (to, from) in self.lds.iter_mut().zip(&workgroup.lds) {
+    pub(crate) fn keep<const L: usize>(&mut self, lds: &[u8], waves: Vec<Wave<L>>) {
+        self.keep_scalars(&waves);
+        for (to, from) in self.lds.iter_mut().zip(lds) {
             *to = *from;
         }
         let all = self.of::<L>();
-        for wave in workgroup.waves {
+        for wave in waves {
             let mut vectors = wave.v;
             vectors.truncate(vectors.len().saturating_sub(Wave::<L>::STAGES));
             all.push_back(Held {
@@ -103,9 +105,9 @@ impl Leftovers {
     }
 
     /// Its scalar registers, in the slots that its waves took if none began meanwhile.
-    pub(crate) fn keep_scalars<const L: usize>(&mut self, workgroup: &Workgroup<L>) {
-        let first = self.slot + SLOTS - workgroup.waves.len().min(SLOTS);
-        for (n, wave) in workgroup.waves.iter().enumerate() {
+    pub(crate) fn keep_scalars<const L: usize>(&mut self, waves: &[Wave<L>]) {
+        let first = self.slot + SLOTS - waves.len().min(SLOTS);
+        for (n, wave) in waves.iter().enumerate() {
             let slot = &mut self.scalars[(first + n) % SLOTS];
             for range in [GENERAL, VCC] {
                 slot[range.clone()].copy_from_slice(&wave.s[range]);

@@ -20,6 +20,7 @@ use crate::waits::Pending;
 use crate::watch::{Watches, Watching};
 use crate::wave::{Barrier, State, Wave};
 
+pub use crate::leftovers::LDS_SIZE;
 pub use cleaner::CleanError;
 pub use launch::{LaunchError, Scratch};
 pub use relaunch::{stored_bytes, Relaunch, SavedWave};
@@ -37,9 +38,6 @@ pub enum Outcome {
 
 // A wave runs this long before the next one's turn, unless it waits or a seed draws how long.
 const TURN: u64 = 2048;
-
-/// LDS of a compute unit.
-pub const LDS_SIZE: u32 = 64 * 1024;
 
 /// A workgroup of waves of `L` lanes.
 pub struct Workgroup<const L: usize = 64> {
@@ -392,6 +390,12 @@ impl<const L: usize> Workgroup<L> {
     /// Its waves, to restore or to debug.
     pub fn waves_mut(&mut self) -> &mut [Wave<L>] {
         &mut self.waves
+    }
+
+    /// It has ended, or is given up. What its waves had stays in the compute unit's registers and LDS, where the next
+    /// ones find it.
+    pub fn retire(self, cu: &mut ComputeUnit) {
+        cu.leftovers.keep(&self.lds, self.waves);
     }
 
     /// Its LDS, to look at.

@@ -62,7 +62,7 @@ impl ComputeUnit {
         }
         self.leftovers.occupied();
         let ended = ended(first.run(self, env, ENDLESS));
-        self.leftovers.keep(first);
+        first.retire(self);
         ended?;
 
         // Vector registers it has some, too, but it is for the scalar ones.
@@ -82,7 +82,7 @@ impl ComputeUnit {
             wave.state = State::Running;
         }
         let ended = self::ended(second.run(self, env, ENDLESS));
-        self.leftovers.keep_scalars(&second);
+        self.leftovers.keep_scalars(&second.waves);
         ended
     }
 }

@@ -64,7 +64,7 @@ impl Unit {
         let mut group = launched.expect("launch");
         let outcome = group.run(&mut self.cu, &mut self.memory, 1 << 20);
         assert_eq!(outcome, Outcome::Done);
-        self.cu.retire(group);
+        group.retire(&mut self.cu);
         self.memory.words(out, 4)
     }
 
@@ -112,7 +112,9 @@ fn the_cleaner_shader_leaves_nothing() {
 #[test]
 fn what_a_cleaner_shader_forgets_stays() {
     let vectors = 0x7e000280u32..=0x7e060280;
-    let cases: [(&str, &dyn Fn(u32) -> bool, [u32; 4]); 4] = [
+    /// What it is for, which instructions that are, and what is found without them.
+    type Case<'a> = (&'a str, &'a dyn Fn(u32) -> bool, [u32; 4]);
+    let cases: [Case<'_>; 4] = [
         (
             "vector registers",
             &|word| vectors.contains(&word),

@@ -24,11 +24,14 @@ pub(crate) enum Cleaning {
     Shader(Arc<dyn Env>, u64),
 }
 
-/// The last cleaning of each XCC, with its number.
+/// The last cleaning of each XCC.
 pub(super) struct Cleanings {
     last: AtomicU64,
-    xccs: Box<[Mutex<(u64, Option<Cleaning>)>]>,
+    xccs: Box<[Mutex<Numbered>]>,
 }
+
+/// A cleaning, and its number.
+type Numbered = (u64, Option<Cleaning>);
 
 impl Cleanings {
     pub(super) fn new(xccs: usize) -> Self {

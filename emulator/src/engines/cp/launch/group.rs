@@ -104,8 +104,8 @@ impl Group {
     /// It has ended: what its waves had stays behind in the compute unit.
     pub fn retire(self, cu: &mut ComputeUnit) {
         match self {
-            Self::Wave32(group) => cu.retire(group),
-            Self::Wave64(group) => cu.retire(group),
+            Self::Wave32(group) => group.retire(cu),
+            Self::Wave64(group) => group.retire(cu),
         }
     }
 
