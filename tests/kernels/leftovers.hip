@@ -6,7 +6,7 @@ static inline __device__ volatile u32*box(){static __shared__ u32 words[1024];re
 K leave(u32 value){
   for(u32 i=TID;i<1024;i+=BDIM)box()[i]=value;
   barrier_();
-  asm volatile("v_mov_b32 v40,%0\n s_mov_b32 s60,%1"::"v"(value),"s"(value):LEFT);
+  asm volatile("v_mov_b32 v40,%0\n v_readfirstlane_b32 s60,%0"::"v"(value):LEFT);
 }
 // Counts, in out[0..3], the work-items that find the value in the vector register, the scalar register, and LDS.
 K look(u32*out,u32 value){
