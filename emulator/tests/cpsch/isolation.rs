@@ -44,13 +44,14 @@ fn found(rig: &Rig, cleans: bool) -> Vec<u32> {
     second.words(counts, 3)
 }
 
-/// Tells every KIQ where the cleaner shader is, as `gfx_v9_4_3_kiq_set_resources`.
-fn name_cleaner(rig: &Rig, shader: &[u32]) {
+/// Tells the KIQ where the cleaner shader is, as `gfx_v9_4_3_kiq_set_resources`; where that is.
+fn name_cleaner(rig: &Rig, shader: &[u32]) -> u64 {
     let at = rig.alloc(4096);
     rig.put_words(at, shader);
     let mut words = kiq_resources();
     (words[4], words[5]) = ((at >> 8) as u32, (at >> 40) as u32);
     rig.kiq(&words);
+    at
 }
 
 #[test]
@@ -66,6 +67,25 @@ fn the_cleaner_shader_runs_before_another_process() {
     let rig = Rig::new();
     name_cleaner(&rig, CLEANER);
     assert_eq!(found(&rig, true), [0; 3]);
+    rig.clean();
+}
+
+/// It is what was there when the process got its turn.
+#[test]
+fn the_cleaner_shader_is_read_at_once() {
+    let rig = Rig::new();
+    let at = name_cleaner(&rig, CLEANER);
+    let p = Process::saving(&rig, 0x8003);
+    let queue = Queue::new(&p, 0x900, 16);
+    let mut words = list(&[(&p, &[&queue])]);
+    words[1] |= EXEC_CLEANER_SHADER;
+    rig.run_list(&words, 1);
+    rig.fence();
+    rig.unmap();
+    rig.fence();
+    // Its waves never run: the memory is another's before anything else does.
+    rig.put_words(at, &[u32::MAX; 64]);
+    assert!(!found(&rig, false).contains(&0));
     rig.clean();
 }
 

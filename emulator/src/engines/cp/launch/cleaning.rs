@@ -6,13 +6,13 @@
 //! `amdgpu/gfx_v9_4_3.c` (`gfx_v9_4_3_kiq_set_resources`); of gfx12, `limit_single_process` in
 //! `amdgpu/mes_v12_0.c`, for which the firmware has its own.
 //!
-//! A worker does it when it takes the first dispatch afterwards: nothing can see what is there until then.
+//! A worker does it when it takes the first dispatch afterwards: nothing can see what is there until then. The shader's page
+//! is read at once, as the memory may be another's by then.
 
-use super::window::Window;
 use crate::device::Env;
-use crate::memory::Hub;
-use rkfd_isa::{ComputeUnit, Watches};
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use crate::memory::{Space, VmFault, PAGE};
+use rkfd_isa::{Access, ComputeUnit, HostPage, Reason};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a compute unit is cleared.
@@ -20,8 +20,60 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) enum Cleaning {
     /// By firmware, without a shader of the driver's.
     Firmware,
-    /// By the shader at this address of VMID 0.
-    Shader(Arc<dyn Env>, u64),
+    /// By a shader of the driver's.
+    Shader(Arc<Shader>),
+}
+
+/// A cleaner shader.
+pub(crate) struct Shader {
+    env: Arc<dyn Env>,
+    entry: u64,
+    /// The page that it lies in.
+    page: Arc<[AtomicU64]>,
+}
+
+impl Shader {
+    /// The shader at an address of an address space.
+    ///
+    /// # Errors
+    /// Its page can't be read.
+    pub(crate) fn read(env: &Arc<dyn Env>, space: &Space<'_>, entry: u64) -> Result<Self, VmFault> {
+        let mut bytes = vec![0; PAGE as usize];
+        space.read(entry / PAGE * PAGE, &mut bytes)?;
+        let words = bytes.chunks_exact(8);
+        let words = words.map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
+        Ok(Self {
+            env: env.clone(),
+            entry,
+            page: words.map(AtomicU64::new).collect(),
+        })
+    }
+}
+
+/// What the shader's waves reach: its page, and no other memory.
+struct Alone<'a> {
+    shader: &'a Shader,
+    /// No two cleanings, and no dispatch, have translations in common.
+    epoch: u64,
+}
+
+impl rkfd_isa::Env for Alone<'_> {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn translate(&mut self, _tag: u8, va: u64, access: Access) -> Result<HostPage, Reason> {
+        match access == Access::Execute && va / PAGE == self.shader.entry / PAGE {
+            true => HostPage::of(&self.shader.page, 0).ok_or(Reason::NoMemory),
+            false => Err(Reason::NotPresent),
+        }
+    }
+
+    fn clock(&mut self) -> u64 {
+        self.shader.env.clock().now()
+    }
+
+    fn interrupt(&mut self, _message: u16, _m0: u32, _privileged: bool) {}
 }
 
 /// The last cleaning of each XCC.
@@ -65,18 +117,13 @@ impl Cleanings {
         match cleaning.filter(|_| number > before) {
             None => {}
             Some(Cleaning::Firmware) => unit.clear(),
-            Some(Cleaning::Shader(env, entry)) => {
-                let mut window = Window {
-                    env: &*env,
-                    hub: Hub::Gfx(xcc),
-                    vmid: &AtomicU8::new(0),
-                    gws: None,
-                    watches: Watches::default(),
-                    fault: None,
-                    notices: Vec::new(),
+            Some(Cleaning::Shader(shader)) => {
+                let mut alone = Alone {
+                    shader: &shader,
+                    epoch: u64::MAX - number,
                 };
-                if let Err(why) = unit.clean(&mut window, entry) {
-                    env.report().violation(format_args!("{why}"));
+                if let Err(why) = unit.clean(&mut alone, shader.entry) {
+                    shader.env.report().violation(format_args!("{why}"));
                 }
             }
         }

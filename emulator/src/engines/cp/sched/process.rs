@@ -3,7 +3,7 @@
 //! Processes that a scheduler runs, and the VMIDs that they have meanwhile.
 
 use crate::engines::cp::front::registers::Vmid;
-use crate::engines::cp::launch::cleaning::Cleaning;
+use crate::engines::cp::launch::cleaning::{Cleaning, Shader};
 use crate::engines::cp::mec::process::Bank;
 use crate::engines::cp::mec::process::Listed;
 use crate::engines::cp::mec::process::Process;
@@ -11,6 +11,7 @@ use crate::engines::cp::mec::{Mec, Owner};
 use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_isa::Handler;
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Mec {
@@ -88,8 +89,10 @@ impl Mec {
                     "MAP_PROCESS: EXEC_CLEANER_SHADER, and SET_RESOURCES of the KIQ on XCC {xcc} named no cleaner shader"
                 )),
                 (true, entry) => {
-                    let shader = Cleaning::Shader(self.env.clone(), *entry);
-                    self.units.clean(xcc, shader);
+                    match Shader::read(&self.env, &self.space_on(xcc, 0), *entry) {
+                        Ok(shader) => self.units.clean(xcc, Cleaning::Shader(Arc::new(shader))),
+                        Err(fault) => self.env.vm_fault(&fault),
+                    }
                 }
             }
         }
