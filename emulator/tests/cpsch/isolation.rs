@@ -2,6 +2,7 @@
 
 //! What a process leaves in registers and LDS, and the shader that clears it before another one runs.
 
+use crate::dispatches::vadd;
 use crate::kernel_queues::kiq_resources;
 use crate::kernels::{arguments, load, pointers};
 use crate::queues::*;
@@ -51,6 +52,11 @@ fn name_cleaner(rig: &Rig, shader: &[u32]) -> u64 {
     let mut words = kiq_resources();
     (words[4], words[5]) = ((at >> 8) as u32, (at >> 40) as u32);
     rig.kiq(&words);
+    // The HIQ doesn't wait for the KIQ.
+    let q = &rig.kiq;
+    rig.wait("the KIQ", || {
+        rig.u64(q.rptr) % q.words == q.written.get() % q.words
+    });
     at
 }
 
@@ -67,6 +73,36 @@ fn the_cleaner_shader_runs_before_another_process() {
     let rig = Rig::new();
     name_cleaner(&rig, CLEANER);
     assert_eq!(found(&rig, true), [0; 3]);
+    rig.clean();
+}
+
+/// As Linux lists them, without chaining (`pm_calc_rlib_size` counts VMIDs only).
+#[test]
+fn processes_that_run_alone_take_turns() {
+    let rig = Rig::new();
+    name_cleaner(&rig, CLEANER);
+    let (a, b) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
+    let (first, second) = (Queue::new(&a, 0x800, 16), Queue::new(&b, 0x880, 16));
+    let mut words = list(&[(&a, &[&first]), (&b, &[&second])]);
+    let each = words.len() / 2;
+    (words[1], words[each + 1]) = (
+        words[1] | EXEC_CLEANER_SHADER,
+        words[each + 1] | EXEC_CLEANER_SHADER,
+    );
+    rig.run_list(&words, 1);
+    rig.fence();
+    for seed in 0..3 {
+        for queue in [&first, &second] {
+            let p = queue.process;
+            let signal = p.signal(0);
+            let (packet, sums, expected) = vadd(p, 256, seed, signal);
+            queue.push(packet.0);
+            p.wait(signal);
+            assert_eq!(p.words(sums, 256), expected);
+        }
+    }
+    rig.unmap();
+    rig.fence();
     rig.clean();
 }
 

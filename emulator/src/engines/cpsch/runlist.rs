@@ -96,7 +96,9 @@ impl Firmware {
             }
         }
         let concurrent = p.get(RunList::PROCESS_CNT) as usize;
-        self.mec.turns = Turns::new(entries, concurrent, list.chained);
+        // Linux doesn't chain a list for processes that run alone (`pm_calc_rlib_size`, `pm_runlist_v9`): they take turns.
+        let alone = concurrent == 1 && entries.iter().all(|entry| entry.process.cleans);
+        self.mec.turns = Turns::new(entries, concurrent, list.chained || alone);
         self.chain = list.chained.then(|| Chain {
             at: list.at,
             words: list.words,
