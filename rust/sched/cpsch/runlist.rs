@@ -125,7 +125,7 @@ pub(super) fn build<F: Firmware>(
     }
     // Who shares nothing with others has the GPU alone (`pm_runlist_v9`).
     let at_once = if parts.isolates { 1 } else { vmids };
-    let over = processes > at_once || compute > parts.chip.cp_queues() || gws > 1;
+    let over = processes > vmids || compute > parts.chip.cp_queues() || gws > 1;
     let words = [
         processes.checked_mul(21),
         queues.checked_mul(7),
