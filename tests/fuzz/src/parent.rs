@@ -18,6 +18,10 @@ const STEPS: u64 = 1500;
 /// Without any call begun for so long, a thread is stuck. Nothing in the driver waits longer: the
 /// longest wait for hardware is 9 s, and a call may wait behind several.
 const STUCK: Duration = Duration::from_secs(120);
+/// A program that is its own debugger waits for itself when it declares a runtime, as upstream's does
+/// (`runtime_enable` waits for the debugger's answer without a limit). When all of its threads do for so long, only
+/// a signal ends that.
+const OWN_DEBUGGER: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(20);
 /// Calls from which on each of [`MUST_WORK`] has to have worked.
 const ENOUGH: u64 = 10_000;
@@ -49,6 +53,8 @@ struct Child {
     /// The parent kills it after so many calls of its first thread.
     kill_after: Option<u64>,
     began: u64,
+    /// It was killed since it waits for itself.
+    left: bool,
     last: Vec<u64>,
     moved: Instant,
 }
@@ -126,6 +132,7 @@ impl Run<'_> {
             seed,
             kill_after,
             began: self.shared.progress(first).0,
+            left: false,
             last: Vec::new(),
             moved: Instant::now(),
         });
@@ -172,8 +179,18 @@ impl Run<'_> {
             if now != child.last {
                 child.last = now;
                 child.moved = Instant::now();
+                continue;
+            }
+            let at: Vec<_> = threads.filter_map(|t| self.shared.progress(t).1).collect();
+            let declares = |slot: &usize| *slot == usize::from(nr::RUNTIME_ENABLE);
+            let waits_for_itself = !at.is_empty() && at.iter().all(declares);
+            if waits_for_itself && !child.left && child.moved.elapsed() > OWN_DEBUGGER {
+                // Does it not end by that, it is stuck.
+                child.left = true;
+                child.kill_after = Some(0);
+                sys::kill(child.pid, libc::SIGKILL);
+                child.moved = Instant::now();
             } else if child.moved.elapsed() > STUCK {
-                let at: Vec<_> = threads.filter_map(|t| self.shared.progress(t).1).collect();
                 let text = format!(
                     "seed {}: stuck in {at:?}\n{}",
                     child.seed,
