@@ -6,7 +6,7 @@
 //! The addresses at which the pipes of MES start come from the firmware's file. Where another driver has
 //! loaded it they stay as they are.
 //!
-//! Sources: `gfx_v12_0_cp_compute_enable`, `mes_v12_0_enable`.
+//! Sources: `gfx_v12_0_cp_compute_enable`, `mes_v12_0_enable`; `gfx_v12_0_hw_fini` halts both.
 
 use super::log::EventLog;
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
             Value, //
         }, //
     },
+    regs::Regs,
     sched::Parts,
     types::HqdSlot, //
 };
@@ -34,6 +35,8 @@ use kernel::{
 
 /// TIMEOUT: until firmware that was let go takes commands; with one firmware on both pipes.
 const START: Delta = Delta::from_micros(500);
+/// TIMEOUT: until pipes of MEC have followed CP_MEC_RS64_CNTL (`gfx_v12_0_cp_compute_enable`).
+const SETTLE: Delta = Delta::from_micros(50);
 
 /// The pipes of MES: what resets each, and what runs with it. Pipe 1 never runs alone.
 const PIPES: [(HqdSlot, Field<Mes, 1>, Value<Mes>); 2] = {
@@ -48,25 +51,14 @@ const PIPES: [(HqdSlot, Field<Mes, 1>, Value<Mes>); 2] = {
     ]
 };
 
-/// The firmware runs; dropped, MES is halted.
+/// The firmware runs; dropped, MES and MEC are halted.
 pub(super) struct Running(Arc<Parts>);
 
 impl Running {
     /// Starts the firmware anew, whatever it did before.
     pub(super) fn start(parts: &Arc<Parts>, log: Option<&EventLog>) -> Self {
         let (regs, starts) = (parts.gfx.regs(), parts.gfx.starts());
-        regs.update(gc::CP_MEC_RS64_CNTL, |old| {
-            old.with(Mec::MEC_INVALIDATE_ICACHE, false)
-                .with(Mec::MEC_PIPE0_RESET, false)
-                .with(Mec::MEC_PIPE1_RESET, false)
-                .with(Mec::MEC_PIPE2_RESET, false)
-                .with(Mec::MEC_PIPE3_RESET, false)
-                .with(Mec::MEC_HALT, false)
-                .with(Mec::MEC_PIPE0_ACTIVE, true)
-                .with(Mec::MEC_PIPE1_ACTIVE, true)
-                .with(Mec::MEC_PIPE2_ACTIVE, true)
-                .with(Mec::MEC_PIPE3_ACTIVE, true)
-        });
+        run_mec(regs, true);
         for (slot, reset, active) in PIPES {
             parts.gfx.select(0, slot, |regs| {
                 if let Some(scratch) = log.map(|log| log.scratch_addr(slot.pipe()).get()) {
@@ -88,7 +80,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.gfx.regs().update(gc::CP_MES_CNTL, |old| {
+        let regs = self.0.gfx.regs();
+        regs.update(gc::CP_MES_CNTL, |old| {
             old.with(Mes::MES_PIPE0_ACTIVE, false)
                 .with(Mes::MES_PIPE1_ACTIVE, false)
                 .with(Mes::MES_INVALIDATE_ICACHE, true)
@@ -96,5 +89,24 @@ impl Drop for Running {
                 .with(Mes::MES_PIPE1_RESET, true)
                 .with(Mes::MES_HALT, true)
         });
+        run_mec(regs, false);
     }
+}
+
+/// `gfx_v12_0_cp_compute_enable`.
+fn run_mec(regs: &Regs, on: bool) {
+    regs.update(gc::CP_MEC_RS64_CNTL, |old| {
+        old.with(Mec::MEC_INVALIDATE_ICACHE, !on)
+            .with(Mec::MEC_PIPE0_RESET, !on)
+            .with(Mec::MEC_PIPE1_RESET, !on)
+            .with(Mec::MEC_PIPE2_RESET, !on)
+            .with(Mec::MEC_PIPE3_RESET, !on)
+            .with(Mec::MEC_HALT, !on)
+            .with(Mec::MEC_PIPE0_ACTIVE, on)
+            .with(Mec::MEC_PIPE1_ACTIVE, on)
+            .with(Mec::MEC_PIPE2_ACTIVE, on)
+            .with(Mec::MEC_PIPE3_ACTIVE, on)
+    });
+    // Its pipes have stopped, or run, by then.
+    fsleep(SETTLE);
 }
