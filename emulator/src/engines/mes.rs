@@ -130,13 +130,18 @@ impl Registers for Shared {
     }
 }
 
-/// MES has its program in memory (`mes_v12_0_load_microcode` sets CP_MES_IC_BASE), and looks for work there.
+/// MES and MEC have their programs in memory (CP_MES_IC_BASE, CP_CPC_IC_BASE), and look for work there.
 impl Client for Shared {
     fn fetches(&self) -> Option<String> {
         let regs = self.regs();
         let mut running = slot::Pipe::ALL.into_iter().filter(|pipe| regs.runs(*pipe));
-        let pipe = running.next()? as u32;
-        Some(format!("pipe {pipe} of MES runs and reads its program"))
+        if let Some(pipe) = running.next() {
+            let pipe = pipe as u32;
+            return Some(format!("pipe {pipe} of MES runs and reads its program"));
+        }
+        let mec = GFX12.slots.all().find(|slot| !regs.is_halted(*slot))?;
+        let pipe = mec.pipe();
+        Some(format!("pipe {pipe} of MEC runs and reads its program"))
     }
 }
 

@@ -136,7 +136,9 @@ impl Both {
         both.add(true);
         both.memory.wait("the packet", || {
             let state = both.memory.device.sdma.state(SLOT);
-            state.is_some_and(|state| state.busy)
+            // The engine has begun it, and stays with it.
+            let rules = both.memory.device.soc.memory.rules().list();
+            state.is_some_and(|state| state.busy) && rules[0].contains(" done 1:")
         });
         let hung = remove(&mut both.rig, &both.copies, 0);
         assert_eq!(hung, error(7, op::REMOVE_QUEUE, 0, 2));

@@ -446,15 +446,22 @@ fn a_ring_needs_what_the_command_processor_is_told() {
     }
 }
 
-/// `gfx_v12_0_hw_fini` halts MES, and turns the hub off last.
+/// `gfx_v12_0_hw_fini` halts MES, then MEC, and turns the hub off last.
 #[test]
-fn the_hub_is_turned_off_after_mes() {
+fn the_hub_is_turned_off_after_mes_and_mec() {
     let rig = Rig::started(&[]);
     rig.gc("GCVM_CONTEXT0_CNTL", 0);
     rig.guest
         .expect_violation("pipe 0 of MES runs and reads its program by it");
+    let halt_mes = |rig: &Rig| rig.gc("CP_MES_CNTL", (1 << 4) | (3 << 16) | (1 << 30));
     let rig = Rig::started(&[]);
-    rig.gc("CP_MES_CNTL", (1 << 4) | (3 << 16) | (1 << 30));
+    halt_mes(&rig);
+    rig.gc("GCVM_CONTEXT0_CNTL", 0);
+    rig.guest
+        .expect_violation("pipe 0 of MEC runs and reads its program by it");
+    let rig = Rig::started(&[]);
+    halt_mes(&rig);
+    rig.gc("CP_MEC_RS64_CNTL", (1 << 4) | (0xf << 16) | (1 << 30));
     rig.gc("GCVM_CONTEXT0_CNTL", 0);
     assert_eq!(rig.guest.findings(), [""; 0]);
 }

@@ -75,8 +75,9 @@ impl Rig {
         self.guest.read(Block::Gc, name)
     }
 
-    /// `mes_v12_0_kiq_setting` and `mes_v12_0_enable`.
+    /// `gfx_v12_0_cp_compute_enable`, `mes_v12_0_kiq_setting` and `mes_v12_0_enable`.
     pub fn enable(&self) {
+        self.gc("CP_MEC_RS64_CNTL", 0xf << 26);
         // `gfxhub_v12_0_set_fault_enable_default` and `gfx_v12_0_cp_set_doorbell_range`.
         self.gc("CP_DEBUG", NO_HALT);
         self.gc("CP_MEC_DOORBELL_RANGE_UPPER", 0x8a << 3);

@@ -174,8 +174,8 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Regs {
-    /// The registers after a reset. MES is halted, as after PSP load: the driver activates it. The other
-    /// engines run, or are halted, too, where the device has started cold.
+    /// The registers after a reset. All engines are halted, as from power-on and as a driver leaves them
+    /// (`gfx_v12_0_hw_fini`). `cold`: only what firmware was handed out to them has programs.
     pub fn new(facts: &Facts, loaded: bool, cold: bool) -> Self {
         use gc::{CP_MEC_RS64_CNTL as mec, CP_ME_CNTL as me};
         let start =
@@ -186,19 +186,9 @@ impl Regs {
             programs: Programs::new(!cold),
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
-            me_cntl: match cold {
-                true => me::PFP_HALT.mask() | me::ME_HALT.mask(),
-                false => 0,
-            },
-            mec_cntl: match cold {
-                true => mec::MEC_HALT.mask(),
-                false => {
-                    mec::MEC_PIPE0_ACTIVE.mask()
-                        | mec::MEC_PIPE1_ACTIVE.mask()
-                        | mec::MEC_PIPE2_ACTIVE.mask()
-                        | mec::MEC_PIPE3_ACTIVE.mask()
-                }
-            },
+            // As a driver leaves them (`gfx_v12_0_hw_fini`), and as they come from power-on.
+            me_cntl: me::PFP_HALT.mask() | me::ME_HALT.mask(),
+            mec_cntl: mec::MEC_HALT.mask(),
             soft_reset: 0,
             int_cntl: [0; 2],
             safe_mode: 0,
