@@ -20,14 +20,19 @@ use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
 use crate::engines::cp::front::left::leave_queue;
-use crate::engines::cp::front::registers::Vmid;
+use crate::engines::cp::front::registers::{chosen_wave, watched, Vmid};
 use crate::engines::cp::front::slot::{Slot, SLOTS};
 use crate::engines::cp::front::waves::count::Count;
-use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
 use rkfd_hw::value::Bounded;
 use std::time::Duration;
+
+mod hqd;
+mod reset;
+
+use hqd::hqd_word;
+use reset::HALTED;
 
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,9 +46,6 @@ pub enum Order {
     /// SPI_COMPUTE_QUEUE_RESET: end the queue's waves and complete its dequeue.
     Kill(Slot),
 }
-
-/// `GOLDEN_GB_ADDR_CONFIG` of Linux, `amdgpu/gfx_v9_4_3.c`.
-const GOLDEN_GB_ADDR_CONFIG: u32 = 0x2a11_4042;
 
 /// Registers that are stored and read back: what they do is not visible to compute queues, or is
 /// read from here by the firmware.
@@ -103,9 +105,6 @@ const PLAIN_INDEX: u32 = gc::SQ_IND_INDEX::WAVE_ID.mask()
     | gc::SQ_IND_INDEX::SIMD_ID.mask()
     | gc::SQ_IND_INDEX::FORCE_READ.mask()
     | gc::SQ_IND_INDEX::INDEX.mask();
-
-/// `CP_MEC_CNTL` of micro engines that are halted, as they are from power-on.
-const HALTED: u32 = gc::CP_MEC_CNTL::MEC_ME1_HALT.mask() | gc::CP_MEC_CNTL::MEC_ME2_HALT.mask();
 
 /// The registers.
 pub struct Regs {
@@ -308,135 +307,6 @@ impl Regs {
         Ok(())
     }
 
-    /// What a store to GRBM_SOFT_RESET puts into reset: whether that is the command processor with all
-    /// shaders, or nothing more than before.
-    ///
-    /// # Errors
-    /// Other blocks, and the command processor without the waves that it launched, are not modelled.
-    pub fn resets(&self, value: u32) -> Result<bool, Refused> {
-        use gc::GRBM_SOFT_RESET as reset;
-        let both = reset::SOFT_RESET_CP.mask() | reset::SOFT_RESET_GFX.mask();
-        let parts = [
-            reset::SOFT_RESET_CPF,
-            reset::SOFT_RESET_CPC,
-            reset::SOFT_RESET_CPG,
-        ];
-        let known = parts.iter().fold(both, |bits, part| bits | part.mask());
-        if value & !known != 0 || value != 0 && value & both != both {
-            return undefined("only a reset of CP with GFX is modelled");
-        }
-        Ok(value & both != 0 && self.soft_reset == 0)
-    }
-
-    /// The command processor and the shaders are held in reset: registers of the command processor have
-    /// their start-up values but for what the security processor set, and what others own stays.
-    pub fn soft_reset(&mut self, value: u32) {
-        let new = Self::new(&self.facts, self.xcc, false);
-        for (name, start) in STORED.iter().filter(|(name, _)| is_reset(name)) {
-            let start = self.facts.start_up(name).unwrap_or(*start);
-            // It is one of the stored ones.
-            let _ = self.stored.put(name, start);
-        }
-        self.hqd = new.hqd;
-        self.int_cntl = new.int_cntl;
-        self.vmid = new.vmid;
-        self.orders.clear();
-        self.soft_reset = value;
-    }
-
-    fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
-        use gc::CP_MEC_CNTL as mec;
-        if value & (mec::MEC_ME1_STEP.mask() | mec::MEC_ME2_STEP.mask()) != 0 {
-            return undefined("single stepping is not modelled");
-        }
-        let xcc = self.xcc;
-        for slot in GFX9_4_3.slots.all().map(|slot| slot.on(xcc)) {
-            // Pipe resets: bits 16 to 19 for MEC1, 20 and 21 for MEC2.
-            let bit = u32::from(mec::MEC_ME1_PIPE0_RESET.bit()) + (slot.me() - 1) * 4 + slot.pipe();
-            if (value >> bit) & 1 == 1 && self.is_active(slot) {
-                self.orders.push(Order::Drop(slot));
-                self.set_active(slot, false);
-            }
-        }
-        self.mec_cntl = value;
-        Ok(())
-    }
-
-    fn write_hqd(&mut self, slot: Slot, word: usize, value: u32) -> Result<(), Refused> {
-        if value & !(GFX9_4_3.mqd.mask)(word) != 0 {
-            return undefined(format!(
-                "bits {:#x}, which the register lacks",
-                value & !(GFX9_4_3.mqd.mask)(word)
-            ));
-        }
-        if self.soft_reset != 0 {
-            return undefined("the command processor is held in reset");
-        }
-        let active = self.is_active(slot);
-        let is = |at: usize| at == word;
-        if is(Image::CP_HQD_ACTIVE.word()) {
-            if !active && value & 1 == 1 {
-                let role = if self.is_kiq(slot) {
-                    Role::Kiq
-                } else {
-                    Role::Kernel
-                };
-                let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
-                    .map_err(|wrong| Refused::Undefined(wrong.what))?;
-                self.golden()?;
-                if role == Role::Kiq {
-                    self.wakes_for(queue.doorbell)?;
-                }
-                self.orders
-                    .push(Order::Connect(slot, Box::new(queue), role));
-            } else if active && value & 1 == 0 {
-                self.orders.push(Order::Drop(slot));
-            }
-        } else if is(Image::CP_HQD_DEQUEUE_REQUEST.word()) && active {
-            match Value::new(value).get(gc::CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ) {
-                0 => {}
-                request @ 1..=3 => self.orders.push(Order::Dequeue(slot, request)),
-                request => return undefined(format!("dequeue request {request}")),
-            }
-        } else if active {
-            // What Linux writes before it looks whether the queue is active.
-            let free = [
-                Image::CP_HQD_EOP_BASE_ADDR.word(),
-                Image::CP_HQD_EOP_CONTROL.word(),
-                Image::CP_HQD_PQ_DOORBELL_CONTROL.word(),
-            ];
-            let eop_high = Image::CP_HQD_EOP_BASE_ADDR.word() + 1;
-            if !free.into_iter().any(is) && word != eop_high {
-                return undefined("the queue is active");
-            }
-        }
-        self.set_hqd_word(slot, word, value);
-        Ok(())
-    }
-
-    /// That the graphics core has its golden registers, before its first queue
-    /// (`gfx_v9_4_3_init_golden_registers`).
-    fn golden(&self) -> Result<(), Refused> {
-        let get = |name| self.stored.get(name).unwrap_or(0);
-        if get("GB_ADDR_CONFIG") != GOLDEN_GB_ADDR_CONFIG {
-            return undefined("GB_ADDR_CONFIG is not the chip's golden value");
-        }
-        if Value::new(get("TCP_UTCL1_CNTL2")).get(gc::TCP_UTCL1_CNTL2::SPARE) != 1 {
-            return undefined("TCP_UTCL1_CNTL2.SPARE is not 1, its golden value");
-        }
-        Ok(())
-    }
-
-    /// That a doorbell of the kernel's queue wakes a graphics core without power.
-    fn wakes_for(&self, doorbell: u32) -> Result<(), Refused> {
-        let get = |name| self.stored.get(name).unwrap_or(0);
-        let range = get("CP_MEC_DOORBELL_RANGE_LOWER")..get("CP_MEC_DOORBELL_RANGE_UPPER");
-        if !range.contains(&(doorbell * 4)) {
-            return undefined("CP_MEC_DOORBELL_RANGE leaves the KIQ's doorbell out");
-        }
-        Ok(())
-    }
-
     /// Whether waves whose process has retries off check XNACK all the same (`SQ_CONFIG1`).
     pub fn checks_xnack(&self) -> bool {
         let config = Value::new(self.stored.get("SQ_CONFIG1").unwrap_or(0));
@@ -486,74 +356,12 @@ impl Regs {
 
     /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
     pub fn chosen_wave(&self) -> [u32; 2] {
-        ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| self.stored.get(name).unwrap_or(0))
-    }
-
-    fn selected(&self) -> Option<Slot> {
-        let slot = GFX9_4_3.slots.selected(self.select)?;
-        Some(slot.on(self.xcc))
-    }
-
-    fn hqd_word(&self, slot: Slot, word: usize) -> u32 {
-        self.image(slot).0.get(word).copied().unwrap_or(0)
-    }
-
-    fn set_hqd_word(&mut self, slot: Slot, word: usize, value: u32) {
-        if let Some(cell) = self.image_mut(slot).0.get_mut(word) {
-            *cell = value;
-        }
-    }
-
-    /// An HQD's registers.
-    pub fn image(&self, slot: Slot) -> &Image {
-        // There is one image for each slot.
-        &self.hqd[slot.index()]
-    }
-
-    /// An HQD's registers, to change: what the firmware does.
-    pub fn image_mut(&mut self, slot: Slot) -> &mut Image {
-        &mut self.hqd[slot.index()]
-    }
-
-    /// CP_HQD_ACTIVE.
-    pub fn is_active(&self, slot: Slot) -> bool {
-        self.image(slot).get(Image::CP_HQD_ACTIVE) & 1 == 1
-    }
-
-    /// Sets CP_HQD_ACTIVE; a queue that goes has no dequeue request any more.
-    pub fn set_active(&mut self, slot: Slot, on: bool) {
-        let image = self.image_mut(slot);
-        image.set(Image::CP_HQD_ACTIVE, on.into());
-        if !on {
-            image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
-        }
-    }
-
-    /// Whether RLC_CP_SCHEDULERS names the slot as the KIQ's.
-    pub fn is_kiq(&self, slot: Slot) -> bool {
-        let scheduler = self.stored.get("RLC_CP_SCHEDULERS").unwrap_or(0) & 0xff;
-        scheduler == 0x80 | (slot.me() << 5) | (slot.pipe() << 3) | slot.queue()
-    }
-
-    /// Whether both micro engines are halted.
-    pub(super) fn are_all_halted(&self) -> bool {
-        self.mec_cntl & HALTED == HALTED
+        chosen_wave(&self.stored)
     }
 
     /// The ports for firmware.
     pub(super) fn ports(&mut self) -> &mut Ports {
         &mut self.ports
-    }
-
-    /// Whether the micro engine of a slot is halted.
-    pub fn is_halted(&self, slot: Slot) -> bool {
-        use gc::CP_MEC_CNTL as mec;
-        let halt = if slot.me() == 1 {
-            mec::MEC_ME1_HALT
-        } else {
-            mec::MEC_ME2_HALT
-        };
-        self.mec_cntl & halt.mask() != 0
     }
 
     /// Whether doorbells reach the command processor.
@@ -594,11 +402,7 @@ impl Regs {
 
     /// TCP_WATCH0_ADDR to 3.
     pub fn watched(&self) -> [u64; 4] {
-        let word = |n, half| {
-            let name = format!("TCP_WATCH{n}_ADDR_{half}");
-            self.stored.get(&name).unwrap_or(0)
-        };
-        std::array::from_fn(|n| u64::from(word(n, 'L')) | (u64::from(word(n, 'H')) << 32))
+        watched(&self.stored)
     }
 
     /// Sets a VMID's bank.
@@ -607,22 +411,6 @@ impl Regs {
             *cell = bank;
         }
     }
-}
-
-/// Whether a stored register loses its value with the command processor.
-fn is_reset(name: &str) -> bool {
-    let by_others = ["CP_HYP_XCP_CTL", "CP_PSP_XCP_CTL"];
-    let shaders = ["TCP_", "SQ_"];
-    name.starts_with("CP_") && !by_others.contains(&name)
-        || shaders.iter().any(|block| name.starts_with(block))
-}
-
-/// The word of an MQD that an HQD register is.
-fn hqd_word(reg: &RegInfo) -> Option<usize> {
-    let (first, last) = (gc::CP_MQD_BASE_ADDR.any(), gc::CP_HQD_PQ_WPTR_HI.any());
-    let range = first.offset..=last.offset;
-    let hqd = reg.reg.segment == first.segment && range.contains(&reg.reg.offset);
-    hqd.then(|| FIRST_HQD_WORD + (reg.reg.offset - first.offset) as usize)
 }
 
 /// The number at the end of a register's name.

@@ -18,7 +18,7 @@ use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::left::leave_queue;
-use crate::engines::cp::front::registers::Vmid;
+use crate::engines::cp::front::registers::{chosen_wave, watched, Vmid};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::count::Count;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
@@ -467,7 +467,7 @@ impl Regs {
 
     /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
     pub fn chosen_wave(&self) -> [u32; 2] {
-        ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| self.stored.get(name).unwrap_or(0))
+        chosen_wave(&self.stored)
     }
 
     fn selected_vmid(&self) -> usize {
@@ -523,11 +523,7 @@ impl Regs {
 
     /// TCP_WATCH0_ADDR to 3.
     pub fn watched(&self) -> [u64; 4] {
-        let word = |n, half| {
-            let name = format!("TCP_WATCH{n}_ADDR_{half}");
-            self.stored.get(&name).unwrap_or(0)
-        };
-        std::array::from_fn(|n| u64::from(word(n, 'L')) | (u64::from(word(n, 'H')) << 32))
+        watched(&self.stored)
     }
 
     /// Sets a VMID's bank.

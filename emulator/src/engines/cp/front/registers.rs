@@ -5,6 +5,7 @@
 use super::hqd::Image;
 use super::slot::Slot;
 use super::waves::WaveSlots;
+use crate::blocks::store::Store;
 use rkfd_isa::Handler;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,20 @@ pub struct Vmid {
     pub watch: [u32; 4],
     /// SQ_SHADER_TBA and SQ_SHADER_TMA.
     pub handler: Handler,
+}
+
+/// TCP_WATCH0_ADDR to 3.
+pub(crate) fn watched(stored: &Store) -> [u64; 4] {
+    let word = |n, half| {
+        let name = format!("TCP_WATCH{n}_ADDR_{half}");
+        stored.get(&name).unwrap_or(0)
+    };
+    std::array::from_fn(|n| u64::from(word(n, 'L')) | (u64::from(word(n, 'H')) << 32))
+}
+
+/// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
+pub(crate) fn chosen_wave(stored: &Store) -> [u32; 2] {
+    ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| stored.get(name).unwrap_or(0))
 }
 
 /// What the engine sees of its registers, which the transport's thread accesses at the same time.
