@@ -192,27 +192,36 @@ def load(folder):
     return runs
 
 
+def arguments(doc):
+    """What the command line says: a folder, and a document."""
+    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--docs", type=pathlib.Path)
+    return parser.parse_args()
+
+
+def place(file, begin, end, written):
+    """Puts a text between two marks of a document."""
+    before, found, rest = file.read_text().partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        sys.exit(f"{file} has no place for figures: {begin} and {end}")
+    file.write_text(f"{before}{begin}\n\n{written}\n{end}{after}")
+
+
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    arguments.add_argument("folder", type=pathlib.Path)
-    arguments.add_argument("--docs", type=pathlib.Path)
-    given = arguments.parse_args()
+    given = arguments(__doc__)
     runs = load(given.folder)
     if not given.docs:
         print(text(runs, None), end="")
         return
-    document = given.docs.read_text()
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{given.docs} has no place for figures: {BEGIN} and {END}")
     pictures = given.docs.with_suffix("")
+    place(given.docs, BEGIN, END, text(runs, pictures.name))
     pictures.mkdir(exist_ok=True)
     for old in pictures.glob("*.svg"):
         old.unlink()
     for name, _, picture in curves.drawings(runs):
         (pictures / f"{name}.svg").write_text(picture)
-    given.docs.write_text(f"{before}{begin}\n\n{text(runs, pictures.name)}\n{end}{after}")
 
 
 if __name__ == "__main__":

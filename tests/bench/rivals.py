@@ -8,10 +8,7 @@ in Markdown; --docs puts it between the marks in FILE.
 
 A difference counts where it is larger than twice what the two runs of Linux's driver differ by.
 """
-import argparse
 import math
-import pathlib
-import sys
 
 import report
 
@@ -53,20 +50,12 @@ def text(runs):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    arguments.add_argument("folder", type=pathlib.Path)
-    arguments.add_argument("--docs", type=pathlib.Path)
-    given = arguments.parse_args()
+    given = report.arguments(__doc__)
     written = text(report.load(given.folder))
-    if not given.docs:
+    if given.docs:
+        report.place(given.docs, BEGIN, END, written)
+    else:
         print(written, end="")
-        return
-    document = given.docs.read_text()
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{given.docs} has no place for figures: {BEGIN} and {END}")
-    given.docs.write_text(f"{before}{begin}\n\n{written}\n{end}{after}")
 
 
 if __name__ == "__main__":
