@@ -60,30 +60,39 @@ fn sensors() -> Scenario {
          grep -x 'mem_clk_max 1300' mem_banks/0/properties",
     ))
     .step(Step::Rmmod("rkfd".into()))
-    .step(Step::sh(
+    .step(gone())
+    .check(as_measured)
+    .check(metrics::as_measured)
+}
+
+/// Without the driver none of its files is there.
+fn gone() -> Step {
+    Step::sh(
         "gone",
         60,
         "! ls /sys/bus/pci/devices/0000:00:01.0/hwmon /sys/bus/pci/devices/0000:00:01.0/pp_dpm_sclk 2>/dev/null",
-    ))
-    .check(as_measured)
-    .check(metrics::as_measured)
+    )
+}
+
+/// The files that were shown, and their numbers: the words behind `sensor`.
+fn shown(outcome: &Outcome) -> Result<Vec<(&str, u64)>, String> {
+    let mut all = Vec::new();
+    for line in &outcome.output {
+        let mut words = line.split_whitespace().skip_while(|it| *it != "sensor");
+        let (Some(name), Some(value)) = (words.nth(1), words.next()) else {
+            continue;
+        };
+        let number = value.parse();
+        all.push((name, number.map_err(|_| format!("{name} shows '{value}'"))?));
+    }
+    Ok(all)
 }
 
 /// Each value that was shown is one of those that the device measured.
 pub(super) fn as_measured(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
-    let mut shown = 0;
-    for line in &outcome.output {
-        let mut words = line
-            .split_whitespace()
-            .skip_while(|word| *word != "sensor")
-            .skip(1);
-        let (Some(name), Some(value)) = (words.next(), words.next()) else {
-            continue;
-        };
-        let Ok(value) = value.parse::<u64>() else {
-            return Err(format!("{name} shows '{value}'"));
-        };
+    let shown = shown(outcome)?;
+    for &(name, value) in &shown {
         // What the device calls it, how many of its thousandths are one here, and how far rounding goes.
         let (member, unit, close) = match name {
             "temp2_input" | "temp3_input" => ("millidegrees", 1, 2),
@@ -112,10 +121,9 @@ pub(super) fn as_measured(outcome: &Outcome) -> Result<(), String> {
                 "{name} shows {value}, which the device never measured"
             ));
         }
-        shown += 1;
     }
-    match shown {
-        0 => Err("no sensor was shown".into()),
-        _ => Ok(()),
+    match shown.is_empty() {
+        true => Err("no sensor was shown".into()),
+        false => Ok(()),
     }
 }

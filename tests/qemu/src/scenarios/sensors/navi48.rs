@@ -5,7 +5,7 @@
 //! (`smu_v14_0_2_get_smu_metrics_data`). `gpu_metrics` is `struct gpu_metrics_v1_3`, whose offsets are repeated here.
 
 use super::super::{with_vadd, MODULE, VADD};
-use super::metrics;
+use super::{gone, metrics, shown};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
@@ -68,11 +68,7 @@ pub(super) fn sensors() -> Scenario {
          grep -x 'mem_clk_max 1258' mem_banks/0/properties",
     ))
     .step(Step::Rmmod("rkfd".into()))
-    .step(Step::sh(
-        "gone",
-        60,
-        "! ls /sys/bus/pci/devices/0000:00:01.0/hwmon /sys/bus/pci/devices/0000:00:01.0/pp_dpm_sclk 2>/dev/null",
-    ))
+    .step(gone())
     .check(as_measured)
     .check(bytes_as_measured)
 }
@@ -90,14 +86,7 @@ fn gfx(event: &Event) -> Result<u64, String> {
 fn as_measured(outcome: &Outcome) -> Result<(), String> {
     let trace = Trace::read(&outcome.logs)?;
     let mut kinds = std::collections::BTreeSet::new();
-    for line in &outcome.output {
-        let mut words = line.split_whitespace().skip_while(|it| *it != "sensor");
-        let (Some(name), Some(value)) = (words.nth(1), words.next()) else {
-            continue;
-        };
-        let Ok(value) = value.parse::<u64>() else {
-            return Err(format!("{name} shows '{value}'"));
-        };
+    for (name, value) in shown(outcome)? {
         // In thousandths of the unit: what is shown, and what the device has.
         let expected = |event: &Event| {
             let num = |member| event.num(member);
