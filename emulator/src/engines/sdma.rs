@@ -300,10 +300,11 @@ impl Engines {
     /// Asks a queue to leave. It has left when [`Engines::state`] is `None`.
     pub fn stop(&self, slot: Slot, stop: Stop) {
         if let Some(engine) = self.engines.get(usize::from(slot.engine)) {
-            engine.order(Order::Stop(slot.queue, stop));
+            // Before the order: who obeys it clears this, or else the next queue there would never begin.
             if stop == Stop::Reset {
                 engine.abort.fetch_or(1 << slot.queue, Ordering::Release);
             }
+            engine.order(Order::Stop(slot.queue, stop));
         }
     }
 
