@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of a device: some in its own folder, some in one of the kernel's hwmon class.
+//! Files of a device: in its own folder, in a folder in that, and in one of the kernel's hwmon class.
 //!
 //! The kernel crate of 7.3 has neither. Of hwmon's ways to register a device this is the one that takes groups of
 //! files: the other one has no frequencies, which is why amdgpu registers this way, too.
@@ -98,7 +98,12 @@ struct Group<T: Values> {
 }
 
 impl<T: Values> Group<T> {
-    fn new(names: &[(usize, &'static CStr)], owner: *const T) -> Result<KBox<Self>> {
+    /// Files that lie in a folder of their own where that has a name.
+    fn new(
+        folder: Option<&'static CStr>,
+        names: &[(usize, &'static CStr)],
+        owner: *const T,
+    ) -> Result<KBox<Self>> {
         let mut files = KVec::with_capacity(names.len(), GFP_KERNEL)?;
         for &(index, name) in names {
             let mut attribute: bindings::device_attribute = pin_init::zeroed();
@@ -122,6 +127,7 @@ impl<T: Values> Group<T> {
         names.push(ptr::null_mut(), GFP_KERNEL)?;
         let mut group: bindings::attribute_group = pin_init::zeroed();
         group.__bindgen_anon_2.attrs = names.as_mut_ptr();
+        group.name = folder.map_or(ptr::null(), CStr::as_char_ptr);
         Ok(KBox::new(
             Self {
                 group,
@@ -133,7 +139,54 @@ impl<T: Values> Group<T> {
     }
 }
 
-/// The files of a device; removed when dropped, which must be before the device is unbound.
+/// A device's own files, or a folder of it; removed when dropped, which must be before the device is unbound.
+pub(crate) struct Folder<T: Values> {
+    device: *mut bindings::device,
+    // What the kernel has pointers to, as long as the files are there.
+    group: KBox<Group<T>>,
+    _values: KBox<T>,
+}
+
+// SAFETY: The pointer is to an object of the driver core, and to what the boxes own.
+unsafe impl<T: Values> Send for Folder<T> {}
+// SAFETY: As above; nothing is changed through a shared reference.
+unsafe impl<T: Values> Sync for Folder<T> {}
+
+impl<T: Values> Folder<T> {
+    /// Files by these numbers and names in the device's own folder, or in one in it that has a name.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, EEXIST when there is such a file.
+    pub(crate) fn new(
+        device: &Device<Bound>,
+        name: Option<&'static CStr>,
+        files: &[(usize, &'static CStr)],
+        values: T,
+    ) -> Result<Self> {
+        let values = KBox::new(values, GFP_KERNEL)?;
+        let group = Group::new(name, files, &raw const *values)?;
+        let plain: &Device = device;
+        let device = ptr::from_ref(plain).cast_mut().cast::<bindings::device>();
+        // SAFETY: The device is bound; the group and what it names live until it is removed.
+        to_result(unsafe { bindings::sysfs_create_group(&raw mut (*device).kobj, &group.group) })?;
+        Ok(Self {
+            device,
+            group,
+            _values: values,
+        })
+    }
+}
+
+impl<T: Values> Drop for Folder<T> {
+    fn drop(&mut self) {
+        // SAFETY: It was made by `new`, and the device is still there. The call waits for readers.
+        unsafe { bindings::sysfs_remove_group(&raw mut (*self.device).kobj, &self.group.group) };
+    }
+}
+
+/// The files of a device in its own folder and in one of hwmon; removed when dropped, which must be before the device is
+/// unbound.
 pub(crate) struct Files<T: Values> {
     device: *mut bindings::device,
     hwmon: *mut c_void,
@@ -164,8 +217,8 @@ impl<T: Values> Files<T> {
     ) -> Result<Self> {
         let values = KBox::new(values, GFP_KERNEL)?;
         let owner: *const T = &raw const *values;
-        let own = Group::new(own, owner)?;
-        let sensors = Group::new(sensors, owner)?;
+        let own = Group::new(None, own, owner)?;
+        let sensors = Group::new(None, sensors, owner)?;
         let mut list = KBox::new([&raw const sensors.group, ptr::null()], GFP_KERNEL)?;
         let plain: &Device = device;
         let device = ptr::from_ref(plain).cast_mut().cast::<bindings::device>();
