@@ -296,6 +296,11 @@ impl Gpu {
         self.copier.smu().kinds()
     }
 
+    /// Version of its management unit's firmware ([`Smu::version`]).
+    pub(crate) fn smu_version(&self) -> u32 {
+        self.copier.smu().version()
+    }
+
     /// All that its management unit measures ([`Smu::metrics`]).
     pub(crate) fn metrics(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
         self.copier.smu().metrics(put)

@@ -225,6 +225,7 @@ constants! {
 
     /// Firmware of the first compute command processor.
     FW_GFX_MEC: u32 = 0x08, "AMDGPU_INFO_FW_GFX_MEC";
+    FW_SMC: u32 = 0x0a, "AMDGPU_INFO_FW_SMC";
     FW_SDMA: u32 = 0x0b, "AMDGPU_INFO_FW_SDMA";
 
     /// Shader engine and array in [`Registers::instance`]: all bits are all of them.

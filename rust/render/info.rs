@@ -155,6 +155,7 @@ fn firmware(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoFirmware> {
         (abi::FW_GFX_MEC, 0) => chip.mec_fw_version,
         (abi::FW_GFX_MEC, 1) => 0,
         (abi::FW_SDMA, index) if index < chip.sdma_counts.engines() => chip.sdma_fw_version,
+        (abi::FW_SMC, _) => gpu.smu_version(),
         (0 | GAP | TRUSTED | abi::FW_GFX_MEC | abi::FW_SDMA, _) => return Err(EINVAL),
         (kind, _) if kind <= LAST => 0,
         _ => return Err(EINVAL),

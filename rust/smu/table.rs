@@ -129,6 +129,11 @@ impl Smu {
         })
     }
 
+    /// Version of its firmware, of which each byte is a number; 0 while it isn't known.
+    pub(crate) fn version(&self) -> u32 {
+        self.table.lock().version
+    }
+
     /// What it measures; `None` where the driver doesn't ask it.
     pub(crate) fn kinds(&self) -> Option<Kinds> {
         let values = &self.interface.service.as_ref()?.values;
