@@ -102,6 +102,8 @@ pub(crate) struct Family {
     pub(crate) cleaner: &'static [u32],
     /// The first version of the MEC's firmware that clears registers and LDS between processes.
     pub(crate) mec_that_cleans: u32,
+    /// Whether its dies can be several partitions (`adev->xcp_mgr`).
+    pub(crate) has_partitions: bool,
     /// Bits of a bus address.
     pub(crate) dma_bits: u32,
     /// SIMDs in a compute unit.

@@ -10,6 +10,7 @@
 //! Lock order: the static's mutex is a leaf.
 
 use crate::{
+    card::Cards,
     chardev::KfdNode,
     counts::Counts,
     debugfs::DebugFs,
@@ -71,6 +72,8 @@ pub(crate) struct Module {
     #[pin]
     debugfs: DebugFs,
     #[pin]
+    cards: Cards,
+    #[pin]
     sensors: AllSensors,
     #[pin]
     topology: Topology,
@@ -117,6 +120,7 @@ impl Module {
         Arc::pin_init(
             pin_init!(Self {
                 debugfs <- DebugFs::new(&processes),
+                cards <- Cards::new(&memory),
                 sensors <- AllSensors::new(),
                 topology <- topology,
                 render <- render,
@@ -132,6 +136,23 @@ impl Module {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Makes what shows a GPU to tools. On an error nothing stays.
+    fn show(&self, gpu: &Arc<Gpu>, minor: u32) -> Result {
+        self.topology.add(gpu, minor)?;
+        let shown = self.cards.add(gpu);
+        let shown = shown.and_then(|()| self.sensors.add(gpu));
+        let shown = shown.and_then(|()| self.debugfs.tables().add(gpu));
+        shown.inspect_err(|_| self.hide(gpu))
+    }
+
+    /// Removes what is there of that.
+    fn hide(&self, gpu: &Gpu) {
+        self.debugfs.tables().remove(gpu);
+        self.sensors.remove(gpu);
+        self.cards.remove(gpu);
+        self.topology.remove(gpu);
     }
 
     /// The GPUs.
@@ -182,24 +203,12 @@ impl Drop for EndProcesses {
 impl Upcalls for Module {
     fn gpu_added(&self, gpu: &Arc<Gpu>) -> Result {
         let minor = self.render.add(gpu)?;
-        self.topology
-            .add(gpu, minor)
-            .and_then(|()| {
-                self.sensors
-                    .add(gpu)
-                    .and_then(|()| {
-                        let tables = self.debugfs.tables().add(gpu);
-                        tables.inspect_err(|_| self.sensors.remove(gpu))
-                    })
-                    .inspect_err(|_| self.topology.remove(gpu))
-            })
+        self.show(gpu, minor)
             .inspect_err(|_| self.render.remove(gpu))
     }
 
     fn gpu_removed(&self, gpu: &Arc<Gpu>) {
-        self.debugfs.tables().remove(gpu);
-        self.sensors.remove(gpu);
-        self.topology.remove(gpu);
+        self.hide(gpu);
         // First every fault handler refuses, then what is mapped is taken away.
         self.processes
             .for_each(|process| teardown::device_lost(process, gpu));

@@ -55,6 +55,7 @@ mod kunit;
 
 // The hardware half.
 mod bo;
+mod card;
 mod chip;
 mod device;
 mod discovery;

@@ -67,6 +67,7 @@ pub(super) const FAMILY: Family = Family {
     cleaner: &[],
     // `gfx_v12_0_sw_init`.
     mec_that_cleans: 2680,
+    has_partitions: false,
     dma_bits: 44,
     simd_per_cu: 2,
     lds_kib: 64,

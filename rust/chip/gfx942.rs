@@ -75,6 +75,7 @@ pub(super) const FAMILY: Family = Family {
     cleaner: &handlers::CLEANER,
     // `gfx_v9_4_3_sw_init`.
     mec_that_cleans: 153,
+    has_partitions: true,
     dma_bits: 48,
     simd_per_cu: 4,
     lds_kib: 64,

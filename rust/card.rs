@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a card has and what runs it, as files of the PCI device by amdgpu's names, which rocm-smi and amd-smi read:
+//! memory (`mem_info_*`), the mode of its partitions, and versions of firmware.
+//!
+//! Sources: Linux, `amdgpu_vram_mgr.c`, `amdgpu_gtt_mgr.c`, `amdgpu_gfx.c` (`current_compute_partition`), `amdgpu_ucode.c`
+//! (`fw_version`: what isn't known has no file).
+//!
+//! Lock order: the list's lock is taken with none held.
+
+use crate::{
+    glue::{
+        attributes::{
+            Folder,
+            Values, //
+        },
+        kobject::Text, //
+    },
+    gpu::Gpu,
+    limit::SystemMemory,
+    types::GpuId, //
+};
+use core::fmt::Write;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    str::CStr,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// What a file shows.
+enum What {
+    Bytes(fn(&Card) -> u64),
+    /// How the chip's dies are put together. The driver takes a chip only where all are in one partition.
+    Partition,
+    /// A firmware's version, 0 where it isn't known.
+    Version(fn(&Gpu) -> u32),
+}
+
+struct File {
+    name: &'static CStr,
+    what: What,
+}
+
+impl File {
+    const fn new(name: &'static CStr, what: What) -> Self {
+        Self { name, what }
+    }
+}
+
+/// Files of the PCI device.
+static OWN: [File; 7] = [
+    File::new(
+        c"mem_info_vram_total",
+        What::Bytes(|card| card.gpu.chip().vram_size),
+    ),
+    File::new(
+        c"mem_info_vram_used",
+        What::Bytes(|card| card.gpu.vram_used()),
+    ),
+    File::new(
+        c"mem_info_vis_vram_total",
+        What::Bytes(|card| card.gpu.chip().visible_vram_size),
+    ),
+    // The CPU sees all of VRAM.
+    File::new(
+        c"mem_info_vis_vram_used",
+        What::Bytes(|card| card.gpu.vram_used()),
+    ),
+    File::new(
+        c"mem_info_gtt_total",
+        What::Bytes(|card| card.memory.limit()),
+    ),
+    File::new(c"mem_info_gtt_used", What::Bytes(|card| card.memory.used())),
+    File::new(c"current_compute_partition", What::Partition),
+];
+
+/// Files of `fw_version`, numbered behind the others.
+static VERSIONS: [File; 3] = [
+    File::new(
+        c"mec_fw_version",
+        What::Version(|gpu| gpu.chip().mec_fw_version),
+    ),
+    File::new(
+        c"sdma_fw_version",
+        What::Version(|gpu| gpu.chip().sdma_fw_version),
+    ),
+    File::new(c"smc_fw_version", What::Version(Gpu::smu_version)),
+];
+
+/// A GPU, and the memory that it shares with the others.
+struct Card {
+    gpu: Arc<Gpu>,
+    memory: Arc<SystemMemory>,
+}
+
+impl Card {
+    fn has(&self, what: &What) -> bool {
+        match what {
+            What::Bytes(_) => true,
+            What::Partition => self.gpu.chip().family.has_partitions,
+            What::Version(of) => of(&self.gpu) != 0,
+        }
+    }
+
+    /// The files of a list that there are, with their numbers.
+    fn names(&self, files: &'static [File], first: usize) -> Result<KVec<(usize, &'static CStr)>> {
+        let mut names = KVec::with_capacity(files.len(), GFP_KERNEL)?;
+        for (number, file) in (first..).zip(files) {
+            if self.has(&file.what) {
+                names.push((number, file.name), GFP_KERNEL)?;
+            }
+        }
+        Ok(names)
+    }
+}
+
+impl Values for Card {
+    fn show(&self, file: usize, out: &mut Text<'_>) -> Result {
+        let file = Iterator::chain(OWN.iter(), &VERSIONS)
+            .nth(file)
+            .ok_or(EINVAL)?;
+        let written = match file.what {
+            What::Bytes(of) => writeln!(out, "{}", of(self)),
+            What::Partition if self.gpu.is_resetting() => return Err(EPERM),
+            What::Partition => writeln!(out, "SPX"),
+            What::Version(of) => writeln!(out, "{:#010x}", of(&self.gpu)),
+        };
+        written.map_err(|_| EINVAL)
+    }
+}
+
+/// A GPU's own files, and its folder `fw_version`.
+struct Folders {
+    id: GpuId,
+    _own: Folder<Card>,
+    _versions: Folder<Card>,
+}
+
+/// The files of all GPUs.
+#[pin_data]
+pub(crate) struct Cards {
+    memory: Arc<SystemMemory>,
+    #[pin]
+    list: Mutex<KVec<Folders>>,
+}
+
+impl Cards {
+    /// Those of none.
+    pub(crate) fn new(memory: &Arc<SystemMemory>) -> impl PinInit<Self> {
+        let memory = memory.clone();
+        pin_init!(Self {
+            memory,
+            list <- new_mutex!(KVec::new(), "rkfd cards"),
+        })
+    }
+
+    /// Makes the files of a GPU.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV.
+    pub(crate) fn add(&self, gpu: &Arc<Gpu>) -> Result {
+        let folder = |name, files: &'static [File], first: usize| {
+            let card = Card {
+                gpu: gpu.clone(),
+                memory: self.memory.clone(),
+            };
+            let names = card.names(files, first)?;
+            gpu.while_bound(|device| Folder::new(device, name, &names, card))
+        };
+        let folders = Folders {
+            id: gpu.id(),
+            _own: folder(None, &OWN, 0)?,
+            _versions: folder(Some(c"fw_version"), &VERSIONS, OWN.len())?,
+        };
+        Ok(self.list.lock().push(folders, GFP_KERNEL)?)
+    }
+
+    /// Removes those of a GPU, and waits for their readers.
+    pub(crate) fn remove(&self, gpu: &Gpu) {
+        let mut list = self.list.lock();
+        let Some(at) = list.iter().position(|folders| folders.id == gpu.id()) else {
+            return;
+        };
+        let folders = list.remove(at);
+        drop(list);
+        drop(folders);
+    }
+}
