@@ -7,6 +7,7 @@ use crate::row::{Got, Group, Want};
 use rkfd_bare::sys;
 
 mod buffers;
+mod card;
 mod ctx;
 mod cu_mask;
 mod debug;
@@ -65,6 +66,7 @@ pub fn all() -> Vec<Group> {
         group("mmap", mmap::rows()),
         group("render", render::rows()),
         group("drm", drm::rows()),
+        group("card", card::rows()),
         group("gem", gem::rows()),
         group("gem_fences", gem_fences::rows()),
         group("gem_list", gem_list::rows()),

@@ -39,7 +39,13 @@ fn errno_of(c: &mut Ctx, query: u32, of: [u32; 4]) -> Answer {
 }
 
 /// The answer's number at a byte offset, 4 or 8 bytes wide.
-fn number(c: &mut Ctx, query: u32, of: [u32; 4], at: usize, width: usize) -> Result<u64, String> {
+pub(super) fn number(
+    c: &mut Ctx,
+    query: u32,
+    of: [u32; 4],
+    at: usize,
+    width: usize,
+) -> Result<u64, String> {
     let (e, room) = ask(c, query, of, 1024)?;
     if e != 0 {
         return Err(format!("INFO {query:#x}: {}", rkfd_bare::errno::name(e)));
@@ -73,7 +79,7 @@ fn as_pci(c: &mut Ctx, name: &str, file: &str) -> Answer {
 }
 
 /// `/sys/dev/char/MAJOR:MINOR/device` of the render node, which libdrm reads.
-fn pci(c: &Ctx) -> Result<String, String> {
+pub(super) fn pci(c: &Ctx) -> Result<String, String> {
     let meta = std::fs::metadata(&c.node.render).map_err(|e| format!("{}: {e}", c.node.render))?;
     let (major, minor) = (libc::major(meta.rdev()), libc::minor(meta.rdev()));
     Ok(format!("/sys/dev/char/{major}:{minor}/device"))
