@@ -45,6 +45,7 @@ use kernel::{
     sync::Arc, //
 };
 
+mod cpu;
 pub(crate) mod user;
 mod words;
 
@@ -331,56 +332,6 @@ impl Bo {
         }
     }
 
-    /// Loads the 64-bit word number `index`. The GPU may store to it at any time.
-    pub(crate) fn read_u64(&self, index: usize) -> Result<u64> {
-        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                piece.read64(at)
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
-                dma::read_u64(page, index % WORDS)
-            }
-            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) => Err(EINVAL),
-        }
-    }
-
-    /// Loads the 64-bit word number `index`, for people to look at, whoever's memory it is. `None` where the
-    /// kernel can't, and while somebody exchanges pages.
-    pub(crate) fn peek_u64(&self, index: usize) -> Option<u64> {
-        match &self.backing {
-            Backing::User(user) => user.peek(index),
-            _ => self.read_u64(index).ok(),
-        }
-    }
-
-    /// Stores the 64-bit word number `index`.
-    pub(crate) fn write_u64(&self, index: usize, value: u64) -> Result {
-        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                piece.write64(at, value)
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
-                dma::write_u64(page, index % WORDS, value)
-            }
-            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) => Err(EINVAL),
-        }
-    }
-
-    /// Stores the 64-bit word number `index`, whoever's memory it is. Returns whether the kernel could; it can't
-    /// while somebody exchanges pages.
-    pub(crate) fn poke_u64(&self, index: usize, value: u64) -> bool {
-        match &self.backing {
-            Backing::User(user) => user.poke(index, value),
-            _ => self.write_u64(index, value).is_ok(),
-        }
-    }
-
     /// Calls `f` with each run of consecutive addresses in `offset..offset + len`, in order.
     ///
     /// # Errors
@@ -455,9 +406,6 @@ fn runs(
 
 /// Bytes of a page.
 const PAGE: u64 = PAGE_SIZE as u64;
-
-/// 64-bit words in a page.
-const WORDS: usize = PAGE_SIZE / 8;
 
 /// The piece that holds a byte offset, and the offset in it.
 fn find(pieces: &[VramRange], offset: u64) -> Option<(&VramRange, u64)> {

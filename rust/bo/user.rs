@@ -9,14 +9,14 @@
 //! Lock order: the pages' lock is a leaf.
 
 use super::{
+    cpu::WORDS,
     run,
     Backing,
     Bo,
     Memory,
     Segment,
     MAX_SIZE,
-    PAGE,
-    WORDS, //
+    PAGE, //
 };
 use crate::glue::{
     bound::WhileBound,
