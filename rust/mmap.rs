@@ -113,15 +113,22 @@ impl Offsets {
 
     /// Inserts the page that was touched.
     fn fault(&self, fault: &Fault<'_>) -> Result {
-        let (object, within) = {
-            let objects = self.objects.lock();
-            if objects.gone {
-                return Err(ENODEV);
-            }
-            let (object, within) = objects.find(fault.offset()).ok_or(EFAULT)?;
-            (object.clone(), within)
-        };
+        let (object, within) = self.find(fault.offset())?;
         object.fault(fault, within)
+    }
+
+    /// The object that an offset lies in, and how far.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the GPU went, EFAULT where no object is.
+    fn find(&self, offset: u64) -> Result<(Arc<Object>, u64)> {
+        let objects = self.objects.lock();
+        if objects.gone {
+            return Err(ENODEV);
+        }
+        let (object, within) = objects.find(offset).ok_or(EFAULT)?;
+        Ok((object.clone(), within))
     }
 }
 

@@ -187,18 +187,24 @@ pub(crate) fn pfn(page: &Page) -> usize {
     (page.as_ptr() as usize).wrapping_sub(map) / SIZE
 }
 
-/// Runs `f` on the address of a 64-bit word of a page.
-fn with_word<R>(page: &Page, index: usize, f: impl FnOnce(*mut u64) -> R) -> Result<R> {
-    if index >= PAGE_SIZE / 8 {
+/// Runs `f` on the address of `len` bytes of a page, `at` bytes from its start.
+fn with_bytes<R>(page: &Page, at: usize, len: usize, f: impl FnOnce(*mut u8) -> R) -> Result<R> {
+    if at.checked_add(len).is_none_or(|end| end > PAGE_SIZE) {
         return Err(EINVAL);
     }
     // SAFETY: The page is valid; the mapping is undone below, and `f` can't sleep with it since
     // it only loads or stores.
-    let base = unsafe { bindings::kmap_local_page(page.as_ptr()) }.cast::<u64>();
-    let result = f(base.wrapping_add(index));
+    let base = unsafe { bindings::kmap_local_page(page.as_ptr()) }.cast::<u8>();
+    let result = f(base.wrapping_add(at));
     // SAFETY: `base` is the innermost local mapping.
     unsafe { bindings::kunmap_local(base.cast()) };
     Ok(result)
+}
+
+/// Runs `f` on the address of a 64-bit word of a page.
+fn with_word<R>(page: &Page, index: usize, f: impl FnOnce(*mut u64) -> R) -> Result<R> {
+    let at = index.checked_mul(8).ok_or(EINVAL)?;
+    with_bytes(page, at, 8, |at| f(at.cast()))
 }
 
 /// Loads a 64-bit word of a page that a device may store to.

@@ -28,27 +28,24 @@ use kernel::{
 /// Operations of a device's mappings.
 pub(crate) struct VmOps(Table<bindings::vm_operations_struct>);
 
+type FaultFn = unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t;
+type CountFn = unsafe extern "C" fn(*mut bindings::vm_area_struct);
+
 impl VmOps {
-    pub(super) const fn of(
-        fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
-    ) -> Self {
+    /// Of mappings whose pages come by faults.
+    pub(super) const fn of(fault: FaultFn) -> Self {
         Self(Table(bindings::vm_operations_struct {
             fault: Some(fault),
             ..pin_init::zeroed()
         }))
     }
 
-    /// Of mappings each of which holds what `open` counts and `close` gives back.
-    pub(super) const fn counted(
-        fault: unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t,
-        open: unsafe extern "C" fn(*mut bindings::vm_area_struct),
-        close: unsafe extern "C" fn(*mut bindings::vm_area_struct),
-    ) -> Self {
+    /// Each mapping holds what `open` counts and `close` gives back.
+    pub(super) const fn counted(self, open: CountFn, close: CountFn) -> Self {
         Self(Table(bindings::vm_operations_struct {
             open: Some(open),
             close: Some(close),
-            fault: Some(fault),
-            ..pin_init::zeroed()
+            ..self.0 .0
         }))
     }
 }

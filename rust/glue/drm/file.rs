@@ -179,14 +179,21 @@ pub(crate) const fn vm_ops<T: Driver>() -> VmOps {
     VmOps::of(fault::<T>)
 }
 
+/// # Safety
+///
+/// `vma` is an area that `mmap` set up, and stays for `'a`.
+unsafe fn mapped<'a, T: Driver>(vma: *mut bindings::vm_area_struct) -> ArcBorrow<'a, T::File> {
+    // SAFETY: The area holds its file, which is one of a `T`.
+    unsafe { file_of::<T::File>((*(*vma).vm_file).private_data.cast()) }
+}
+
 /// The fault handler of a driver's mappings.
 extern "C" fn fault<T: Driver>(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
-    // SAFETY: The memory manager passes a fault of an area that `mmap` set up; the area holds its
-    // file, and is locked during the call.
+    // SAFETY: The memory manager passes a fault of an area that `mmap` set up, which is locked during
+    // the call.
     let (fault, file) = unsafe {
         let vma = (*vmf).__bindgen_anon_1.vma;
-        let file = (*(*vma).vm_file).private_data.cast();
-        (Fault::from_raw(vmf), file_of::<T::File>(file))
+        (Fault::from_raw(vmf), mapped::<T>(vma))
     };
     outcome(&fault, T::fault(file, &fault))
 }

@@ -249,20 +249,23 @@ pub(super) extern "C" fn mmap<O: Object>(
 
 /// The operations of a DMA-buf's mappings, each of which holds its object.
 pub(crate) const fn object_vm_ops<O: Object>() -> VmOps {
-    VmOps::counted(
-        fault::<O>,
-        bindings::drm_gem_vm_open,
-        bindings::drm_gem_vm_close,
-    )
+    VmOps::of(fault::<O>).counted(bindings::drm_gem_vm_open, bindings::drm_gem_vm_close)
+}
+
+/// # Safety
+///
+/// `vma` is an area that `mmap` set up, and stays for `'a`.
+unsafe fn mapped<'a, O: Object>(vma: *mut bindings::vm_area_struct) -> &'a O {
+    // SAFETY: The core stored the object in the area, which holds it.
+    unsafe { behind::<O>((*vma).vm_private_data.cast()) }
 }
 
 extern "C" fn fault<O: Object>(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
-    // SAFETY: The memory manager passes a fault of an area that `mmap` set up, in which the core
-    // stored the object; the area holds it, and is locked during the call.
+    // SAFETY: The memory manager passes a fault of an area that `mmap` set up, which is locked during
+    // the call.
     let (fault, behind) = unsafe {
         let vma = (*vmf).__bindgen_anon_1.vma;
-        let gem = (*vma).vm_private_data.cast();
-        (Fault::from_raw(vmf), behind::<O>(gem))
+        (Fault::from_raw(vmf), mapped::<O>(vma))
     };
     outcome(&fault, behind.fault(&fault))
 }
