@@ -17,6 +17,7 @@ pub(crate) mod pci;
 pub(crate) mod ratelimit;
 pub(crate) mod sleep;
 pub(crate) mod trace;
+pub(crate) mod transfer;
 pub(crate) mod workqueue;
 
 // Of the user half.

@@ -7,7 +7,7 @@
 //! up under the mutex of [`Offsets`], which all programs share and which is held for the look only, and
 //! inserts its page under the object's own. Whoever takes an object away removes it, waits for the
 //! faults of this object that are under way, and takes its pages out of all mappings then: no page
-//! stays mapped.
+//! stays mapped. A debugger's bytes ([`Transfer`]) are copied in the same way.
 //!
 //! A file of the device is a [`VmFile`]: it owns offsets, and names an address space for
 //! ACQUIRE_VM. The device itself, and what its files answer, is in `render`.
@@ -24,6 +24,7 @@ use crate::{
     },
     glue::{
         drm::Device,
+        transfer::Transfer,
         vma::{
             Area,
             CpuCaching,
@@ -117,6 +118,12 @@ impl Offsets {
         object.fault(fault, within)
     }
 
+    /// Copies what a debugger reads or writes.
+    fn access(&self, transfer: &Transfer<'_>) -> Result {
+        let (object, within) = self.find(transfer.offset())?;
+        object.access(transfer, within)
+    }
+
     /// The object that an offset lies in, and how far.
     ///
     /// # Errors
@@ -150,7 +157,7 @@ struct Object {
     /// Files that have handles to it, and may map it, too; and how many each has.
     #[pin]
     allowed: Mutex<RBTree<usize, u32>>,
-    /// Its pages may be mapped. Held while one is.
+    /// Its pages may be mapped. Held while one is, and while a debugger's bytes are copied.
     #[pin]
     live: Mutex<bool>,
 }
@@ -167,6 +174,15 @@ impl Object {
             return Err(EFAULT);
         }
         self.bo.with_pfn(within, |pfn| fault.insert(pfn))
+    }
+
+    /// Copies what a debugger reads or writes, `within` the object.
+    fn access(&self, transfer: &Transfer<'_>, within: u64) -> Result {
+        let live = self.live.lock();
+        if !*live {
+            return Err(EFAULT);
+        }
+        self.bo.transfer(within, transfer)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
             Requests,
             Table, //
         },
+        transfer::Transfer,
         vma::{
             Area,
             Fault,
@@ -116,6 +117,10 @@ impl Driver for Render {
 
     fn fault(file: ArcBorrow<'_, VmFile>, fault: &Fault<'_>) -> Result {
         file.fault(fault)
+    }
+
+    fn access(file: ArcBorrow<'_, VmFile>, transfer: &Transfer<'_>) -> Result {
+        file.access(transfer)
     }
 }
 

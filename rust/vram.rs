@@ -14,7 +14,10 @@ use crate::{
         Deed,
         Work, //
     },
-    glue::aperture::Aperture,
+    glue::{
+        aperture::Aperture,
+        transfer::Transfer, //
+    },
     hw::discovery,
     regs::Regs,
     types::{
@@ -286,6 +289,12 @@ impl VramRange {
     pub(crate) fn write64(&self, at: u64, value: u64) -> Result {
         let at = self.check(at, 8)?;
         self.vram.with(|bytes| bytes.write64(at, value))
+    }
+
+    /// Copies what a debugger reads or writes, at a byte offset in the range.
+    pub(crate) fn transfer(&self, at: u64, transfer: &Transfer<'_>) -> Result {
+        let at = self.check(at, transfer.len() as u64)?;
+        self.vram.with(|bytes| bytes.transfer(at, transfer))
     }
 
     /// Stores words from byte offset `at` on.

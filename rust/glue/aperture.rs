@@ -6,6 +6,7 @@
 //! and writing page tables through BAR 0 slow.
 //! Stores reach the device in any order until [`Aperture::flush`]; loads see earlier stores.
 
+use super::transfer::Transfer;
 use kernel::{
     bindings,
     device::Bound,
@@ -122,6 +123,23 @@ impl Aperture {
         };
         // SAFETY: `at` lies in the mapping and is aligned.
         unsafe { at.cast::<u64>().write_volatile(value.to_le()) };
+        Ok(())
+    }
+
+    /// Copies what a debugger reads or writes.
+    pub(crate) fn transfer(&self, offset: u64, transfer: &Transfer<'_>) -> Result {
+        let (at, len, buf) = (
+            self.at(offset, transfer.len() as u64)?,
+            transfer.len(),
+            transfer.buf(),
+        );
+        // SAFETY: The range lies in the mapping, and the buffer has as many bytes.
+        unsafe {
+            match transfer.is_write() {
+                true => bindings::memcpy_toio(at.cast(), buf.cast(), len),
+                false => bindings::memcpy_fromio(buf.cast(), at.cast(), len),
+            }
+        }
         Ok(())
     }
 

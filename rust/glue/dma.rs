@@ -6,6 +6,7 @@
 //! buffer objects want one bus address a page. A mapping lives in a `Devres`, so it is undone at the
 //! latest when the device is unbound, while the pages themselves go with the buffer object.
 
+use super::transfer::Transfer;
 use kernel::{
     bindings,
     device::{
@@ -205,6 +206,20 @@ fn with_bytes<R>(page: &Page, at: usize, len: usize, f: impl FnOnce(*mut u8) -> 
 fn with_word<R>(page: &Page, index: usize, f: impl FnOnce(*mut u64) -> R) -> Result<R> {
     let at = index.checked_mul(8).ok_or(EINVAL)?;
     with_bytes(page, at, 8, |at| f(at.cast()))
+}
+
+/// Copies what a debugger reads or writes, from a byte of a page on. A device may work on it meanwhile.
+pub(crate) fn transfer(page: &Page, at: usize, transfer: &Transfer<'_>) -> Result {
+    with_bytes(page, at, transfer.len(), |at| {
+        let (len, buf) = (transfer.len(), transfer.buf());
+        let (to, from) = match transfer.is_write() {
+            true => (at, buf),
+            false => (buf, at),
+        };
+        // SAFETY: Both have as many bytes, and the buffer isn't a page that devices share. The copy is C's,
+        // of which the compiler knows nothing: the device may load and store at any time.
+        unsafe { bindings::memcpy(to.cast(), from.cast(), len) };
+    })
 }
 
 /// Loads a 64-bit word of a page that a device may store to.

@@ -14,6 +14,7 @@
 
 use super::{
     dma_buf::DmaBuf,
+    transfer::Transfer,
     vma::{
         Area,
         Fault,
@@ -90,4 +91,6 @@ pub(crate) trait Driver: Send + Sync + Sized + 'static {
     fn mmap(file: ArcBorrow<'_, Self::File>, area: &Area<'_>) -> Result;
     /// Inserts the page that was touched. The mmap lock or the area's lock is held for reading.
     fn fault(file: ArcBorrow<'_, Self::File>, fault: &Fault<'_>) -> Result;
+    /// Copies what a debugger reads or writes of a mapping. The mmap lock is held for reading, by any process.
+    fn access(file: ArcBorrow<'_, Self::File>, transfer: &Transfer<'_>) -> Result;
 }

@@ -30,13 +30,28 @@ pub(crate) struct VmOps(Table<bindings::vm_operations_struct>);
 
 type FaultFn = unsafe extern "C" fn(*mut bindings::vm_fault) -> bindings::vm_fault_t;
 type CountFn = unsafe extern "C" fn(*mut bindings::vm_area_struct);
+type AccessFn = unsafe extern "C" fn(
+    *mut bindings::vm_area_struct,
+    c_ulong,
+    *mut c_void,
+    c_int,
+    c_int,
+) -> c_int;
 
 impl VmOps {
-    /// Of mappings whose pages come by faults.
+    /// Of mappings that debuggers don't reach.
     pub(super) const fn of(fault: FaultFn) -> Self {
         Self(Table(bindings::vm_operations_struct {
             fault: Some(fault),
             ..pin_init::zeroed()
+        }))
+    }
+
+    /// Debuggers read and write what is mapped by `access`.
+    pub(super) const fn accessed(self, access: AccessFn) -> Self {
+        Self(Table(bindings::vm_operations_struct {
+            access: Some(access),
+            ..self.0 .0
         }))
     }
 

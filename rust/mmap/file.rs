@@ -13,9 +13,12 @@ use crate::{
         Counts,
         Thing, //
     },
-    glue::vma::{
-        Area,
-        Fault, //
+    glue::{
+        transfer::Transfer,
+        vma::{
+            Area,
+            Fault, //
+        }, //
     },
     gpu::Gpu,
     types::{
@@ -221,6 +224,11 @@ impl VmFile {
     /// Inserts the page that was touched in such a mapping.
     pub(crate) fn fault(&self, fault: &Fault<'_>) -> Result {
         self.offsets.fault(fault)
+    }
+
+    /// Copies what a debugger reads or writes of such a mapping.
+    pub(crate) fn access(&self, transfer: &Transfer<'_>) -> Result {
+        self.offsets.access(transfer)
     }
 
     /// Where objects of its device are mapped.

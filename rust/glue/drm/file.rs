@@ -9,6 +9,10 @@ use super::{
 };
 use crate::glue::{
     table::Table,
+    transfer::{
+        self,
+        Transfer, //
+    },
     vma::{
         outcome,
         Area,
@@ -176,7 +180,7 @@ extern "C" fn mmap<T: Driver>(
 
 /// The operations of a driver's mappings.
 pub(crate) const fn vm_ops<T: Driver>() -> VmOps {
-    VmOps::of(fault::<T>)
+    VmOps::of(fault::<T>).accessed(access::<T>)
 }
 
 /// # Safety
@@ -196,4 +200,22 @@ extern "C" fn fault<T: Driver>(vmf: *mut bindings::vm_fault) -> bindings::vm_fau
         (Fault::from_raw(vmf), mapped::<T>(vma))
     };
     outcome(&fault, T::fault(file, &fault))
+}
+
+/// A debugger's way to a driver's mappings.
+extern "C" fn access<T: Driver>(
+    vma: *mut bindings::vm_area_struct,
+    addr: c_ulong,
+    buf: *mut c_void,
+    len: c_int,
+    write: c_int,
+) -> c_int {
+    // SAFETY: The memory manager passes an area that `mmap` set up, with the mmap lock held, and a buffer
+    // of its own.
+    unsafe {
+        let file = mapped::<T>(vma);
+        transfer::answer(vma, addr, buf, len, write, |asked: &Transfer<'_>| {
+            T::access(file, asked)
+        })
+    }
 }
