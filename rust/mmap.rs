@@ -324,6 +324,11 @@ impl Mapping {
         self.offsets.fault(fault)
     }
 
+    /// Copies what a debugger reads or writes of such a mapping.
+    pub(crate) fn access(&self, transfer: &Transfer<'_>) -> Result {
+        self.offsets.access(transfer)
+    }
+
     /// Where mappings are found and revoked.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use crate::{
             Gem,
             ObjectOps, //
         },
+        transfer::Transfer,
         vma::{
             Area,
             Fault,
@@ -218,5 +219,9 @@ impl drm::Object for Object {
 
     fn fault(&self, fault: &Fault<'_>) -> Result {
         self.mapping.fault(fault)
+    }
+
+    fn access(&self, transfer: &Transfer<'_>) -> Result {
+        self.mapping.access(transfer)
     }
 }

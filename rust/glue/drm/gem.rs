@@ -16,6 +16,10 @@ use super::{
 };
 use crate::glue::{
     table::Table,
+    transfer::{
+        self,
+        Transfer, //
+    },
     vma::{
         outcome,
         Area,
@@ -63,6 +67,8 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn mmap(&self, area: &Area<'_>) -> Result;
     /// Inserts the page that was touched in such a mapping.
     fn fault(&self, fault: &Fault<'_>) -> Result;
+    /// Copies what a debugger reads or writes of such a mapping.
+    fn access(&self, transfer: &Transfer<'_>) -> Result;
 }
 
 /// Operations of a kind of object.
@@ -249,7 +255,9 @@ pub(super) extern "C" fn mmap<O: Object>(
 
 /// The operations of a DMA-buf's mappings, each of which holds its object.
 pub(crate) const fn object_vm_ops<O: Object>() -> VmOps {
-    VmOps::of(fault::<O>).counted(bindings::drm_gem_vm_open, bindings::drm_gem_vm_close)
+    VmOps::of(fault::<O>)
+        .counted(bindings::drm_gem_vm_open, bindings::drm_gem_vm_close)
+        .accessed(access::<O>)
 }
 
 /// # Safety
@@ -268,4 +276,21 @@ extern "C" fn fault<O: Object>(vmf: *mut bindings::vm_fault) -> bindings::vm_fau
         (Fault::from_raw(vmf), mapped::<O>(vma))
     };
     outcome(&fault, behind.fault(&fault))
+}
+
+extern "C" fn access<O: Object>(
+    vma: *mut bindings::vm_area_struct,
+    addr: c_ulong,
+    buf: *mut c_void,
+    len: c_int,
+    write: c_int,
+) -> c_int {
+    // SAFETY: The memory manager passes an area that `mmap` set up, with the mmap lock held, and a buffer
+    // of its own.
+    unsafe {
+        let behind = mapped::<O>(vma);
+        transfer::answer(vma, addr, buf, len, write, |asked: &Transfer<'_>| {
+            behind.access(asked)
+        })
+    }
 }
