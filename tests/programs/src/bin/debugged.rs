@@ -11,12 +11,13 @@
 //! one.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rkfd::{Buffer, Gpu, Kernel, Module, Queue, QueueOptions, Signal, Submission};
+use rkfd_programs::other::{self, Other};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::spin::Spin;
 use rkfd_programs::{check, report, Failure, VectorAdd, KERNEL, PATIENCE};
@@ -220,68 +221,7 @@ fn lost() -> Failure {
 
 fn target() -> Result<(), Failure> {
     let mut target = Target::new()?;
-    println!("ready");
-    for line in std::io::stdin().lines() {
-        let line = line.map_err(Failure::new)?;
-        println!("{}", target.answer(&line)?);
-    }
-    Ok(())
-}
-
-/// The debugged program, as its debugger has it.
-struct Other {
-    process: Child,
-    requests: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
-}
-
-impl Other {
-    fn start() -> Result<Self, Failure> {
-        let program = std::env::current_exe().map_err(Failure::new)?;
-        let mut process = Command::new(program)
-            .args([argument(1)?, argument(2)?, "target".into()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(Failure::new)?;
-        let requests = process.stdin.take().ok_or_else(lost)?;
-        let answers = process.stdout.take().ok_or_else(lost)?;
-        let mut other = Self {
-            process,
-            requests,
-            answers: BufReader::new(answers).lines(),
-        };
-        check("the other program is there", other.read()? == "ready")?;
-        Ok(other)
-    }
-
-    fn ask(&mut self, request: &str) -> Result<(), Failure> {
-        writeln!(self.requests, "{request}").map_err(Failure::new)
-    }
-
-    /// The next line that isn't a remark.
-    fn read(&mut self) -> Result<String, Failure> {
-        loop {
-            let line = self
-                .answers
-                .next()
-                .ok_or_else(|| Failure::new("the other program ended"))?;
-            let line = line.map_err(Failure::new)?;
-            match line.strip_prefix("# ") {
-                Some(remark) => println!("the other program: {remark}"),
-                None if line.starts_with("ok") || line.contains(": ") => {
-                    println!("the other program: {line}")
-                }
-                None => return Ok(line),
-            }
-        }
-    }
-
-    fn numbers(&mut self) -> Result<Vec<u64>, Failure> {
-        let line = self.read()?;
-        let numbers = line.split(' ').map(str::parse).collect::<Result<_, _>>();
-        numbers.map_err(|_| Failure::new(format_args!("no numbers: {line:?}")))
-    }
+    other::answer(|line| target.answer(line))
 }
 
 /// The debugger's side of the other program.
@@ -629,8 +569,8 @@ fn hears(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
 
 fn debugger() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
-    let mut other = Other::start()?;
-    let debugger = Debugger::new(other.process.id())?;
+    let mut other = Other::start([argument(1)?, argument(2)?, "target".into()])?;
+    let debugger = Debugger::new(other.pid())?;
     handshake(&debugger, &mut other)?;
     suspends(&debugger, &mut other)?;
     watches(&debugger, &mut other)?;
@@ -648,8 +588,7 @@ fn debugger() -> Result<(), Failure> {
         "it comes back, and finds the runtime",
         again == Ok((R_DEBUG, debug::RUNTIME_STATE_ENABLED)),
     )?;
-    other.process.kill().map_err(Failure::new)?;
-    other.process.wait().map_err(Failure::new)?;
+    other.kill()?;
     check(
         "the program is gone",
         debugger.disable() == Err(libc::ESRCH),
