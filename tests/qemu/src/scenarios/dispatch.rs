@@ -34,6 +34,7 @@ pub fn all() -> Vec<Scenario> {
         top(),
         preempted(),
         debugged(),
+        peeks(),
         wave_sync(),
         copies(),
         commands(),
@@ -513,6 +514,27 @@ fn debugged() -> Scenario {
                 "/kernels/illegal-O3.co",
                 "/kernels/vadd-O3.co",
             ],
+        ),
+        Step::Rmmod("rkfd".into()),
+    ])
+}
+
+/// The driver is unbound at the end, which the program looks at, and bound again.
+fn peeks() -> Scenario {
+    Scenario::new(
+        "peeks",
+        "a debugger reads and writes device memory that a program has mapped, and nothing else",
+    )
+    .bin("rkfd-programs", "peeks")
+    .without_trace()
+    .steps([
+        Step::insmod(MODULE),
+        Step::run("peeks", 180, &["/bin/peeks"]),
+        Step::sh("nothing-is-left", 60, super::lifetime::NOTHING_LEFT),
+        Step::sh(
+            "bind",
+            60,
+            "echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/bind",
         ),
         Step::Rmmod("rkfd".into()),
     ])

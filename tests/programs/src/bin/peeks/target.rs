@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rkfd::{Address, Buffer, CopyQueue, Gpu, Memory};
 use rkfd_programs::{Failure, PATIENCE};
 
-use super::{byte, BYTES};
+use super::{byte, BYTES, SEEN};
 
 /// What is mapped for the CPU of a buffer, and where the GPU has the same.
 struct Piece {
@@ -45,6 +45,10 @@ impl Target {
                 Ok(answer)
             }
             ["fill", kind, seed] => self.fill(kind, seed.parse().map_err(Failure::new)?),
+            ["save", "gpu", kind] => self.save_by_gpu(kind),
+            ["save", "cpu", kind] => self.save_by_cpu(kind),
+            // Of memory that no driver has to do with.
+            ["ordinary"] => Ok((Box::leak(Box::new(*b"of its own")).as_ptr() as u64).to_string()),
             _ => Err(Failure::new(format_args!("{line:?} is no request"))),
         }
     }
@@ -83,5 +87,26 @@ impl Target {
         self.scratch.fill_with(|i| byte(i, seed))?;
         self.copy(piece.gpu, self.scratch.address(), piece.len)?;
         Ok("filled".into())
+    }
+
+    /// What the GPU sees.
+    fn save_by_gpu(&self, kind: &str) -> Result<String, Failure> {
+        let piece = self.piece(kind)?;
+        self.scratch.fill(0)?;
+        self.copy(self.scratch.address(), piece.gpu, piece.len)?;
+        let mut bytes = self.scratch.to_vec()?;
+        bytes.truncate(piece.len);
+        std::fs::write(SEEN, bytes).map_err(Failure::new)?;
+        Ok("saved".into())
+    }
+
+    /// What the CPU sees.
+    fn save_by_cpu(&self, kind: &str) -> Result<String, Failure> {
+        let piece = self.piece(kind)?;
+        // SAFETY: The piece is mapped, and only the debugger stores there, which waits for the answer.
+        let get = |i| unsafe { (piece.cpu as *const u8).add(i).read_volatile() };
+        let bytes: Vec<u8> = (0..piece.len).map(get).collect();
+        std::fs::write(SEEN, bytes).map_err(Failure::new)?;
+        Ok("saved".into())
     }
 }

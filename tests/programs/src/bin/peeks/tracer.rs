@@ -21,6 +21,13 @@ fn number(error: &std::io::Error) -> i32 {
     error.raw_os_error().unwrap_or(0)
 }
 
+fn part(at: u64, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: at as *mut libc::c_void,
+        iov_len: len,
+    }
+}
+
 impl Memory {
     /// Traces a process, and opens its memory.
     pub fn trace(pid: u32) -> Result<Self, Failure> {
@@ -41,6 +48,38 @@ impl Memory {
         let count = self.mem.read_at(&mut bytes, at).map_err(|e| number(&e))?;
         bytes.truncate(count);
         Ok(bytes)
+    }
+
+    /// Writes bytes by `/proc/PID/mem`, with one call, and returns how many.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> Result<usize, i32> {
+        self.mem.write_at(bytes, at).map_err(|e| number(&e))
+    }
+
+    /// Reads by `process_vm_readv`.
+    pub fn read_vm(&self, at: u64, len: usize) -> Result<Vec<u8>, i32> {
+        let mut bytes = vec![0; len];
+        let (here, there) = (part(bytes.as_mut_ptr() as u64, len), part(at, len));
+        // SAFETY: The bytes are ours, and one part each is named.
+        match unsafe { libc::process_vm_readv(self.pid, &here, 1, &there, 1, 0) } {
+            -1 => Err(errno()),
+            count => {
+                bytes.truncate(count as usize);
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Writes by `process_vm_writev`.
+    pub fn write_vm(&self, at: u64, bytes: &[u8]) -> Result<usize, i32> {
+        let (here, there) = (
+            part(bytes.as_ptr() as u64, bytes.len()),
+            part(at, bytes.len()),
+        );
+        // SAFETY: The bytes are ours, and one part each is named; ours is only read.
+        match unsafe { libc::process_vm_writev(self.pid, &here, 1, &there, 1, 0) } {
+            -1 => Err(errno()),
+            count => Ok(count as usize),
+        }
     }
 
     /// Stops the process, until the result is dropped.
@@ -73,6 +112,15 @@ impl Stopped<'_> {
         match errno {
             0 => Ok(word as u64),
             errno => Err(errno),
+        }
+    }
+
+    /// POKEDATA.
+    pub fn poke(&self, at: u64, word: u64) -> Result<(), i32> {
+        // SAFETY: The process is stopped, and its memory is what is to be written.
+        match unsafe { libc::ptrace(libc::PTRACE_POKEDATA, self.0.pid, at, word) } {
+            0 => Ok(()),
+            _ => Err(errno()),
         }
     }
 }
