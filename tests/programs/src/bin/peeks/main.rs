@@ -2,8 +2,9 @@
 
 //! A debugger reads and writes device memory that a program has mapped, by PEEK, POKE and `/proc/PID/mem`.
 //!
-//! It finds what the GPU has written, and what it writes the program's CPU and the GPU find.
-//! In the pages of `/dev/kfd` it finds nothing.
+//! It finds what the GPU has written, and what it writes the program's CPU and the GPU find, whatever rights the
+//! mapping has. Beyond a mapping's end there is nothing, nor in the pages of `/dev/kfd`, in memory that was freed, and once
+//! the driver is unbound from the GPU.
 //!
 //! `peeks`
 
@@ -16,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use rkfd_programs::other::{self, Other};
-use rkfd_programs::{check, report, Failure};
+use rkfd_programs::{bound, check, report, Failure};
 use rkfd_uapi::mmap::{Kind, Offset};
 
 use target::Target;
@@ -34,6 +35,9 @@ const NOBODY: u32 = 65534;
 fn byte(i: usize, seed: usize) -> u8 {
     ((i + seed).wrapping_mul(0x9e37_79b1) >> 16) as u8
 }
+
+/// Mappings behind which nothing lies.
+const PLACED: [&str; 5] = ["gem-vram", "gem-gtt", "dma-buf", "no-rights", "read-only"];
 
 /// A mapping, and what it holds.
 struct Mapping {
@@ -144,6 +148,9 @@ impl Mapping {
             memory.read(self.at, len) == Ok(self.bytes.clone()),
         )?;
         for who in ["gpu", "cpu"] {
+            if who == "cpu" && self.kind == "no-rights" {
+                continue;
+            }
             other.ask(&format!("save {who} {}", self.kind))?;
             self.check("it is saved", other.read()? == "saved")?;
             let seen = fs::read(SEEN).map_err(Failure::new)?;
@@ -157,6 +164,35 @@ impl Mapping {
         Ok(())
     }
 
+    /// Nothing is reached beyond its end.
+    fn ends(&mut self, memory: &Memory, other: &mut Other) -> Result<(), Failure> {
+        let len = self.bytes.len();
+        let last = self.bytes[len - 24..].to_vec();
+        self.check(
+            "what is read ends with it",
+            memory.read(self.byte_at(len - 24), 64) == Ok(last),
+        )?;
+        self.check(
+            "what is written, too",
+            memory.write(self.byte_at(len - 24), &[0xa5; 64]) == Ok(24),
+        )?;
+        self.bytes[len - 24..].fill(0xa5);
+        let stopped = memory.stop()?;
+        self.check(
+            "no word lies across the end",
+            stopped.peek(self.byte_at(len - 4)) == Err(libc::EIO),
+        )?;
+        let poked = stopped.poke(self.byte_at(len - 4), 0x0807_0605_0403_0201);
+        self.check("half of one is poked, and EIO", poked == Err(libc::EIO))?;
+        self.bytes[len - 4..].copy_from_slice(&[1, 2, 3, 4]);
+        drop(stopped);
+        self.check(
+            "nothing is behind it",
+            memory.read(self.byte_at(len), 1) == Err(libc::EIO),
+        )?;
+        self.is_seen(memory, other)
+    }
+
     /// Calls that want pages find none.
     fn has_no_pages(&self, memory: &Memory) -> Result<(), Failure> {
         self.check(
@@ -166,6 +202,17 @@ impl Mapping {
         self.check(
             "nor process_vm_writev",
             memory.write_vm(self.at, &[0; 8]) == Err(libc::EFAULT),
+        )
+    }
+
+    fn is_gone(&self, memory: &Memory) -> Result<(), Failure> {
+        self.check(
+            "it isn't read any more",
+            memory.read(self.at, 8) == Err(libc::EIO),
+        )?;
+        self.check(
+            "nor written",
+            memory.write(self.at, &[0; 8]) == Err(libc::EIO),
         )
     }
 
@@ -246,10 +293,17 @@ fn debugger() -> Result<(), Failure> {
     ordinary(&memory, &mut other)?;
 
     let mut mappings = Vec::new();
-    for (seed, kind) in ["kfd-vram", "kfd-gtt"].into_iter().enumerate() {
+    for (seed, kind) in ["kfd-vram", "kfd-gtt"]
+        .into_iter()
+        .chain(PLACED)
+        .enumerate()
+    {
         let mut mapping = Mapping::new(kind, seed + 1, &mut other)?;
         mapping.is_read(&memory)?;
         mapping.is_written(&memory, &mut other)?;
+        if PLACED.contains(&kind) {
+            mapping.ends(&memory, &mut other)?;
+        }
         mapping.has_no_pages(&memory)?;
         mappings.push(mapping);
     }
@@ -264,6 +318,26 @@ fn debugger() -> Result<(), Failure> {
         )?;
     }
     own_pages(other.pid(), &memory)?;
+
+    for kind in PLACED {
+        other.ask(&format!("free {kind}"))?;
+        check(
+            &format!("{kind}: its handle is closed"),
+            other.read()? == "freed",
+        )?;
+    }
+    let has_own = |mapping: &Mapping| mapping.kind == "dma-buf" || !PLACED.contains(&mapping.kind);
+    for mapping in &mappings {
+        match has_own(mapping) {
+            true => mapping.is_read(&memory)?,
+            false => mapping.is_gone(&memory)?,
+        }
+    }
+    let (driver, address) = bound()?;
+    fs::write(driver.join("unbind"), address).map_err(Failure::new)?;
+    mappings
+        .iter()
+        .try_for_each(|mapping| mapping.is_gone(&memory))?;
     other.kill()
 }
 
