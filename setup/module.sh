@@ -30,6 +30,8 @@ result=$name${as:+-$as}.ko
 # The folder is named after the tree, because kbuild does not notice that the tree was exchanged.
 objects=module-$(printf %s "$kdir" | sha256sum | cut -c1-8)${clippy:+-clippy}
 [ "$name" = rkfd ] || objects=$objects-$name
+# Nor do objects that report their blocks, which would all be made anew for the next build without.
+case " $* " in *" RKFD_COVERAGE="*) objects=$objects-coverage ;; esac
 "$TOP/setup/in-root" bash -ec '
     kdir=$0 objects=$RKFD_BUILD/$1 result=$RKFD_BUILD/$2 clippy=$3 name=$4 only=$5; shift 5
     [ -e "$kdir/Makefile" ] || { echo "there is no kernel tree at $kdir in the root" >&2; exit 1; }
