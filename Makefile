@@ -15,7 +15,8 @@ help:
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
-	@echo 'make fuzz-coverage how much of the module'"'"'s sources these requests reach, by kcov, on that kernel'
+	@echo 'make fuzz-coverage how many lines of the module they reach, interrupts and work items included; MISSED=rust/bo lists'
+	@echo '               the others of a file or folder'
 	@echo 'make fuzz-decoders each decoder with what libFuzzer finds by coverage; TIME=600: seconds for each; ARGS=pm4: only that one'
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
 	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
@@ -143,7 +144,7 @@ trace:
 	@tests/trace/run
 
 fuzz-coverage:
-	@TIME='$(TIME)' ARGS='$(ARGS)' tests/fuzz/coverage
+	@TIME='$(TIME)' ARGS='$(ARGS)' KERNEL='$(KERNEL)' MISSED='$(MISSED)' tests/fuzz/coverage
 
 rocm:
 	@tests/rocm/run rocm $(ARGS)

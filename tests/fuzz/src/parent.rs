@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts processes, kills some of them at any moment, sees that none gets stuck, and sums up.
 
-use crate::coverage::{Reached, Trace};
+use crate::coverage;
 use crate::options::{Options, Until};
 use crate::process::{end, Process, NO_MEMORY};
 use crate::shared::Shared;
@@ -73,8 +73,10 @@ struct Run<'a> {
 ///
 /// What was found, in lines.
 pub fn run(options: &Options) -> Result<(), String> {
-    let reached = options.coverage.then(Reached::new).transpose()?;
-    let shared = Shared::new(options.processes * options.threads, reached)
+    if options.coverage {
+        coverage::begin()?;
+    }
+    let shared = Shared::new(options.processes * options.threads)
         .map_err(|e| format!("memory: errno {e}"))?;
     let mut run = Run {
         options,
@@ -138,15 +140,10 @@ impl Run<'_> {
         });
     }
 
-    /// The life of a process: its begin and its end are traced, too.
+    /// The life of a process.
     fn live(&self, seed: u64, first: usize) -> Result<(), String> {
-        let trace = Trace::of(self.shared)?;
         let process = Process::new(&self.node, self.shared)?;
         process.run(seed, first, self.options.threads, STEPS);
-        drop(process);
-        if let Some(trace) = &trace {
-            trace.take();
-        }
         Ok(())
     }
 
@@ -232,8 +229,8 @@ impl Run<'_> {
                 troubles.push(format!("{} never worked", entry.info.name));
             }
         }
-        if let Some(reached) = &self.shared.reached {
-            reached.print();
+        if self.options.coverage {
+            coverage::print()?;
         }
         let calls = self.shared.calls();
         println!(

@@ -2,7 +2,6 @@
 //! One fuzzing process: its files, what it prepares so that queues can be made, and its threads.
 
 use crate::act::Acts;
-use crate::coverage::Trace;
 use crate::pool::{Bo, Mapping, Pool};
 use crate::request::Sender;
 use crate::shared::Shared;
@@ -239,19 +238,12 @@ impl Process {
             return;
         };
         let acts = Acts::new(self, thread);
-        let trace = match Trace::of(self.shared) {
-            Ok(trace) => trace,
-            Err(e) => end(&e),
-        };
         for _ in 0..steps {
             match rng.below(100) {
                 0..=24 => sender.any(&mut rng),
                 25..=59 => sender.valid(&mut rng),
                 60..=84 => sender.burst(&mut rng),
                 _ => acts.one(&mut rng),
-            }
-            if let Some(trace) = &trace {
-                trace.take();
             }
         }
     }

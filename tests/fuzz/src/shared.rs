@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that all processes of a run share: counts, who does what, and names of things to try on others.
 
-use crate::coverage::Reached;
 use crate::table::SLOTS as REQUESTS;
 use rkfd_bare::sys::Map;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,18 +15,15 @@ const THREAD: usize = 2;
 
 /// The memory.
 pub struct Shared {
-    /// What was reached of the module, when that is asked for.
-    pub reached: Option<Reached>,
     map: Map,
     threads: usize,
 }
 
 impl Shared {
     /// For so many threads in all.
-    pub fn new(threads: usize, reached: Option<Reached>) -> Result<Self, i32> {
+    pub fn new(threads: usize) -> Result<Self, i32> {
         let words = REQUESTS * REQUEST + FOREIGN + threads * THREAD;
         Ok(Self {
-            reached,
             map: Map::shared(words * 8)?,
             threads,
         })
