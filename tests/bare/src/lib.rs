@@ -9,3 +9,4 @@ pub mod errno;
 pub mod node;
 pub mod rng;
 pub mod sys;
+pub mod task;

@@ -114,6 +114,11 @@ pub struct Map {
 }
 
 impl Map {
+    /// A mapping that was just made, and is nobody else's.
+    pub(crate) fn of(address: u64, len: usize) -> Self {
+        Self { address, len }
+    }
+
     /// Maps a file.
     pub fn file(fd: &OwnedFd, offset: u64, len: usize, prot: i32, flags: i32) -> Result<Self, i32> {
         Self::new(fd.as_raw_fd(), offset, len, prot, flags)
