@@ -8,12 +8,16 @@ use crate::process::Process;
 use crate::table::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
-use rkfd_uapi::memory;
+use rkfd_uapi::{debug, memory};
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 /// Mappings that are kept.
 const MAPS: usize = 48;
+/// Offsets in the header of a save area: the address of the word for errors, and the event's id.
+const HEADER_WORD: usize = offset_of!(debug::ContextSaveAreaHeader, err_payload_addr);
+const HEADER_EVENT: usize = offset_of!(debug::ContextSaveAreaHeader, err_event_id);
 const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// A thread's acts.
@@ -33,7 +37,8 @@ impl<'a> Acts<'a> {
         self.process.shared.doing(self.thread, Some(0));
         let start = Instant::now();
         match rng.below(100) {
-            0..=19 => self.map(rng),
+            0..=17 => self.map(rng),
+            18 | 19 => self.header(rng),
             20..=27 => self.unmap(rng),
             28..=31 => self.protect(rng),
             32..=33 => self.grow(rng),
@@ -169,6 +174,23 @@ impl<'a> Acts<'a> {
         }
     }
 
+    /// Names a word and an event in a queue's save area, for what goes wrong in the queue
+    /// (`struct kfd_context_save_area_header`).
+    fn header(&self, rng: &mut Rng) {
+        let pool = self.process.pool();
+        let kit = rng.below(self.process.kits.len() as u64) as usize;
+        let Some(area) = pool.maps.get(kit * 4 + 3).filter(|area| area.writable) else {
+            return;
+        };
+        let word = match rng.chance(1, 8) {
+            true => rng.bits(),
+            false => self.process.touched(rng),
+        };
+        area.map.write(HEADER_WORD, word);
+        area.map
+            .write(HEADER_EVENT, pool.events.any(rng).map_or(0, u64::from));
+    }
+
     /// Dispatches a kernel on a queue that is there.
     fn dispatch(&self, rng: &mut Rng) {
         let pool = self.process.pool();
@@ -207,7 +229,12 @@ impl<'a> Acts<'a> {
     /// Another file of a node.
     fn open(&self, rng: &mut Rng) {
         let path = rng.pick(&["/dev/kfd", self.process.node.render.as_str()]);
-        if let Ok(file) = sys::open(path) {
+        // Or memory that another driver exports.
+        let file = match rng.chance(1, 3) {
+            true => sys::udmabuf(8192).ok(),
+            false => sys::open(path).ok(),
+        };
+        if let Some(file) = file {
             self.process.keep(rng, file);
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that a process dispatches: they end, read what isn't mapped, never end, or are no instructions at all.
+//! Kernels that a process dispatches: they end, read what isn't mapped, trap, never end, or are no instructions at all.
+//! Some packets are none, too.
 //! Some have a signal that wakes whoever waits for an event.
 
 use crate::pool::Pool;
@@ -29,19 +30,23 @@ struct Code {
     load: [&'static [u32]; 2],
     /// `s_branch` to itself.
     spin: [u32; 2],
+    /// `s_trap 2`.
+    trap: [u32; 2],
 }
 
 const CODES: Code = Code {
     end: [0xbf81_0000, 0xbfb0_0000],
     load: [&[0xdc50_0000, 0], &[0xec05_007c, 0, 0]],
     spin: [0xbf82_ffff, 0xbfa0_ffff],
+    trap: [0xbf92_0002, 0xbf90_0002],
 };
 
 /// Some kernel's words, the last of which ends it.
 fn code(process: &Process, rng: &mut Rng) -> Vec<u32> {
     let chip = usize::from(!process.node.gfx942());
     let mut words = match rng.below(16) {
-        0..=8 => Vec::new(),
+        0..=7 => Vec::new(),
+        8 => vec![CODES.trap[chip]],
         9..=12 => CODES.load[chip].to_vec(),
         13 | 14 => vec![CODES.spin[chip]],
         _ => vec![rng.bits() as u32, rng.bits() as u32],
@@ -78,8 +83,13 @@ pub fn write(process: &Process, pool: &Pool, kit: usize, rng: &mut Rng) {
         false => 0,
     };
     let threads = rng.pick(&[1, 64, 256]);
+    let header = match rng.chance(1, 8) {
+        true => HEADER & !0xff | rng.below(8),
+        false => HEADER,
+    };
+    let size = rng.pick(&[64, 64, 64, 64, 64, 64, 0, 0xffff]);
     let packet = [
-        HEADER | (1 << 16) | (64 << 32) | (1 << 48),
+        header | (1 << 16) | (size << 32) | (1 << 48),
         1 | (threads << 32),
         1 | (1 << 32),
         0,

@@ -3,7 +3,7 @@
 
 use crate::coverage;
 use crate::options::{Options, Until};
-use crate::process::{end, Process, NO_MEMORY};
+use crate::process::{end, Process, KITS, NO_MEMORY};
 use crate::shared::Shared;
 use crate::table::{self, Entry};
 use rkfd_bare::node::Node;
@@ -24,9 +24,9 @@ const STUCK: Duration = Duration::from_secs(120);
 const OWN_DEBUGGER: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(20);
 /// Calls from which on each of [`MUST_WORK`] has to have worked.
-const ENOUGH: u64 = 10_000;
+const ENOUGH: u64 = 30_000;
 /// Of /dev/kfd, requests that work now and then if the fuzzer is any good.
-const MUST_WORK: [u8; 14] = [
+const MUST_WORK: [u8; 15] = [
     nr::GET_VERSION,
     nr::CREATE_QUEUE,
     nr::DESTROY_QUEUE,
@@ -41,6 +41,7 @@ const MUST_WORK: [u8; 14] = [
     nr::UNMAP_MEMORY_FROM_GPU,
     nr::EXPORT_DMABUF,
     nr::SMI_EVENTS,
+    nr::IMPORT_DMABUF,
 ];
 
 /// One seed in a line, and why it is kept.
@@ -142,7 +143,7 @@ impl Run<'_> {
 
     /// The life of a process.
     fn live(&self, seed: u64, first: usize) -> Result<(), String> {
-        let process = Process::new(&self.node, self.shared)?;
+        let process = Process::new(&self.node, self.shared, seed, KITS)?;
         process.run(seed, first, self.options.threads, STEPS);
         Ok(())
     }

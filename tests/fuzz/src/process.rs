@@ -10,6 +10,7 @@ use crate::value;
 use rkfd_bare::node::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
+use rkfd_bare::task;
 use rkfd_uapi::ioctl::{self as requests, IoctlInfo};
 use rkfd_uapi::{event, memory};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Sets of buffers that queues work on.
-const KITS: usize = 2;
+pub const KITS: usize = 2;
 /// Where their addresses begin: above those that requests make up.
 const KIT_VA: u64 = value::FIRST_VA + (1 << 32);
 /// Bytes of memory of its own that a process registers with the GPU.
@@ -25,6 +26,10 @@ const USER: usize = 4 << 20;
 /// Descriptors that are kept; older ones are closed.
 const FILES: usize = 24;
 
+/// The bit of a seed by which the signal page is VRAM.
+const PAGE_IN_VRAM: u64 = 1;
+
+const VRAM: u32 = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE | memory::ALLOC_PUBLIC;
 const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
 
 /// The buffers of a queue.
@@ -63,7 +68,12 @@ pub struct Process {
 
 impl Process {
     /// Opens the nodes and prepares the buffers of queues and the signal page.
-    pub fn new(node: &Node, shared: &'static Shared) -> Result<Self, String> {
+    pub fn new(
+        node: &Node,
+        shared: &'static Shared,
+        seed: u64,
+        kits: usize,
+    ) -> Result<Self, String> {
         let open = |path: &str| sys::open(path).map_err(|e| format!("open {path}: errno {e}"));
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         let memory = |len| Map::anonymous(len, rw, 0).map_err(|e| format!("memory: errno {e}"));
@@ -85,17 +95,21 @@ impl Process {
             gpu_id: node.gpu,
         };
         process.must(&requests::ACQUIRE_VM, &mut acquire)?;
-        for kit in 0..KITS as u64 {
+        for kit in 0..kits as u64 {
             let va = KIT_VA + (kit << 32);
             let kit = Kit {
-                ring: process.bo(va, 4096)?,
-                pointers: process.bo(va + (1 << 21), 4096)?,
-                eop: process.bo(va + (2 << 21), 4096)?,
-                save: process.bo(va + (3 << 21), node.cwsr_total)?,
+                ring: process.bo(va, 4096, GTT)?,
+                pointers: process.bo(va + (1 << 21), 4096, GTT)?,
+                eop: process.bo(va + (2 << 21), 4096, GTT)?,
+                save: process.bo(va + (3 << 21), node.cwsr_total, GTT)?,
             };
             process.kits.push(kit);
         }
-        let page = process.bo(process.signals, event::SIGNAL_PAGE_SIZE as u64)?;
+        let kind = match seed & PAGE_IN_VRAM {
+            0 => GTT,
+            _ => VRAM,
+        };
+        let page = process.bo(process.signals, event::SIGNAL_PAGE_SIZE as u64, kind)?;
         let mut first = event::CreateEventArgs {
             event_page_offset: page.handle,
             event_type: event::EVENT_SIGNAL,
@@ -127,13 +141,13 @@ impl Process {
         }
     }
 
-    /// A buffer object of system memory that is mapped on the GPU, and into the process.
-    fn bo(&self, va: u64, size: u64) -> Result<Bo, String> {
+    /// A buffer object that is mapped on the GPU, and into the process at the same address, as ROCm has them.
+    fn bo(&self, va: u64, size: u64, flags: u32) -> Result<Bo, String> {
         let mut args = memory::AllocMemoryOfGpuArgs {
             va_addr: va,
             size,
             gpu_id: self.node.gpu,
-            flags: GTT,
+            flags,
             ..Default::default()
         };
         self.must(&requests::ALLOC_MEMORY_OF_GPU, &mut args)?;
@@ -146,7 +160,7 @@ impl Process {
         self.must(&requests::MAP_MEMORY_TO_GPU, &mut map)?;
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         let len = size as usize;
-        let map = Map::file(&self.render, args.mmap_offset, len, rw, libc::MAP_SHARED)
+        let map = task::map_at(&self.render, va, args.mmap_offset, len, rw)
             .map_err(|e| format!("mmap: errno {e}"))?;
         let mut pool = self.pool();
         pool.maps.push(Mapping {
@@ -159,7 +173,7 @@ impl Process {
             va,
             size,
             offset: args.mmap_offset,
-            flags: GTT,
+            flags,
         })
     }
 
@@ -198,6 +212,13 @@ impl Process {
     pub fn user_memory(&self, rng: &mut Rng, size: u64) -> u64 {
         let room = (USER as u64).saturating_sub(size).max(4096);
         self.user.address + rng.below(room / 4096) * 4096
+    }
+
+    /// The address of a word of that memory which is there.
+    pub fn touched(&self, rng: &mut Rng) -> u64 {
+        let at = rng.below(USER as u64 / 8) as usize * 8;
+        self.user.write(at, 0);
+        self.user.address + at as u64
     }
 
     /// Takes pages away from that memory; they come back empty.
