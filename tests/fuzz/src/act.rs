@@ -3,6 +3,7 @@
 //! travel, files that are read, and children.
 
 use crate::dispatch;
+use crate::look;
 use crate::pool::{Mapping, Queue};
 use crate::process::Process;
 use crate::table::Node;
@@ -10,7 +11,6 @@ use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::{debug, memory};
 use std::mem::offset_of;
-use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 /// Mappings that are kept.
@@ -49,7 +49,7 @@ impl<'a> Acts<'a> {
             83..=85 => self.open(rng),
             86..=89 => self.close(rng),
             90..=93 => self.read_and_write(rng),
-            94..=96 => self.look(rng),
+            94..=96 => (0..8).for_each(|_| look::one(self.process, rng)),
             97 => self.send(rng),
             98 => self.fork(rng),
             _ => self.exec(),
@@ -264,30 +264,6 @@ impl<'a> Acts<'a> {
             sys::do_not_wait(&file);
             sys::file_call(&file, what);
         }
-    }
-
-    /// Looks at what the driver shows of the process while others change it.
-    fn look(&self, rng: &mut Rng) {
-        let render = self.process.render.as_raw_fd();
-        let pid = sys::pid();
-        let path = match rng.below(4) {
-            0 => format!("/proc/self/fdinfo/{render}"),
-            1 => format!(
-                "/sys/class/kfd/kfd/proc/{pid}/vram_{}",
-                self.process.node.gpu
-            ),
-            2 => format!(
-                "/sys/class/kfd/kfd/proc/{pid}/stats_{}/evicted_ms",
-                self.process.node.gpu
-            ),
-            _ => {
-                let queue = self.process.pool().queues.any(rng).map_or(0, |q| q.id);
-                let what = rng.pick(&["gpuid", "size", "type"]);
-                format!("/sys/class/kfd/kfd/proc/{pid}/queues/{queue}/{what}")
-            }
-        };
-        // What is gone meanwhile isn't there.
-        let _ = std::fs::read(path);
     }
 
     /// Sends a descriptor through a socket to itself.

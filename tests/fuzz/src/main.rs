@@ -11,9 +11,11 @@
 //! kill, or if a request that should work now and then never did: then it tests nothing.
 
 mod act;
+mod counted;
 mod coverage;
 mod dispatch;
 mod drm;
+mod look;
 mod options;
 mod parent;
 mod pool;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts processes, kills some of them at any moment, sees that none gets stuck, and sums up.
 
-use crate::coverage;
 use crate::options::{Options, Until};
 use crate::process::{end, Process, KITS, NO_MEMORY};
 use crate::shared::Shared;
 use crate::table::{self, Entry};
+use crate::{counted, coverage};
 use rkfd_bare::node::Node;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
@@ -25,6 +25,8 @@ const OWN_DEBUGGER: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(20);
 /// Calls from which on each of [`MUST_WORK`] has to have worked.
 const ENOUGH: u64 = 30_000;
+/// The same for acts, some of which are seldom.
+const ENOUGH_FOR_ACTS: u64 = 100_000;
 /// Of /dev/kfd, requests that work now and then if the fuzzer is any good.
 const MUST_WORK: [u8; 15] = [
     nr::GET_VERSION,
@@ -228,6 +230,14 @@ impl Run<'_> {
             println!("{:<28} {worked:>9} {failed:>9} {ms:>9}", entry.info.name);
             if worked == 0 && self.shared.calls() >= ENOUGH && must_work(&entry) {
                 troubles.push(format!("{} never worked", entry.info.name));
+            }
+        }
+        for (slot, name) in counted::all() {
+            let (worked, failed) = self.shared.counts(slot);
+            let ms = self.shared.time(slot).as_millis();
+            println!("{name:<28} {worked:>9} {failed:>9} {ms:>9}");
+            if worked == 0 && self.shared.calls() >= ENOUGH_FOR_ACTS {
+                troubles.push(format!("{name} never worked"));
             }
         }
         if self.options.coverage {

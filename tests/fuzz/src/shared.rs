@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that all processes of a run share: counts, who does what, and names of things to try on others.
 
+use crate::counted::SLOTS;
 use crate::table::SLOTS as REQUESTS;
 use rkfd_bare::sys::Map;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,7 +23,7 @@ pub struct Shared {
 impl Shared {
     /// For so many threads in all.
     pub fn new(threads: usize) -> Result<Self, i32> {
-        let words = REQUESTS * REQUEST + FOREIGN + threads * THREAD;
+        let words = SLOTS * REQUEST + FOREIGN + threads * THREAD;
         Ok(Self {
             map: Map::shared(words * 8)?,
             threads,
@@ -35,7 +36,7 @@ impl Shared {
 
     /// Counts a request's end, and the time that it took.
     pub fn count(&self, slot: usize, ok: bool, time: Duration) {
-        let index = slot.min(REQUESTS - 1) * REQUEST;
+        let index = slot.min(SLOTS - 1) * REQUEST;
         self.word(index + usize::from(!ok)).fetch_add(1, Relaxed);
         self.word(index + 2)
             .fetch_add(time.as_nanos() as u64, Relaxed);
@@ -52,7 +53,7 @@ impl Shared {
         Duration::from_nanos(self.word(slot * REQUEST + 2).load(Relaxed))
     }
 
-    /// Calls in all.
+    /// Requests in all: acts that are counted by themselves make such.
     pub fn calls(&self) -> u64 {
         (0..REQUESTS)
             .map(|n| self.counts(n))
@@ -63,18 +64,18 @@ impl Shared {
     /// Leaves a name for others.
     pub fn publish(&self, at: u64, name: u64) {
         let at = at as usize % FOREIGN;
-        self.word(REQUESTS * REQUEST + at).store(name, Relaxed);
+        self.word(SLOTS * REQUEST + at).store(name, Relaxed);
     }
 
     /// A name that somebody left.
     pub fn foreign(&self, at: u64) -> u64 {
         let at = at as usize % FOREIGN;
-        self.word(REQUESTS * REQUEST + at).load(Relaxed)
+        self.word(SLOTS * REQUEST + at).load(Relaxed)
     }
 
     /// A thread begins a call, or ends it (`None`).
     pub fn doing(&self, thread: usize, slot: Option<usize>) {
-        let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
+        let at = SLOTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
         self.word(at).fetch_add(1, Relaxed);
         self.word(at + 1)
             .store(slot.map_or(0, |n| n as u64 + 1), Relaxed);
@@ -82,7 +83,7 @@ impl Shared {
 
     /// What a thread has begun so far, and the slot of the request that it is in.
     pub fn progress(&self, thread: usize) -> (u64, Option<usize>) {
-        let at = REQUESTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
+        let at = SLOTS * REQUEST + FOREIGN + thread % self.threads * THREAD;
         let slot = self.word(at + 1).load(Relaxed);
         (
             self.word(at).load(Relaxed),
