@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted beside requests, each of which works now and then: files that show what a process has.
+//! What is counted beside requests, each of which works now and then: operations of debuggers, and files that show what a
+//! process has.
 
 use crate::table::SLOTS as REQUESTS;
 
@@ -15,7 +16,25 @@ pub const LOOKS: [&str; 9] = [
     "look: debugfs pasid_",
     "look: debugfs",
 ];
-const ALL: usize = LOOKS.len();
+/// The operations of DBG_TRAP, by their numbers.
+const OPERATIONS: [&str; 15] = [
+    "debug: ENABLE",
+    "debug: DISABLE",
+    "debug: SEND_RUNTIME_EVENT",
+    "debug: SET_EXCEPTIONS_ENABLED",
+    "debug: SET_WAVE_LAUNCH_OVERRIDE",
+    "debug: SET_WAVE_LAUNCH_MODE",
+    "debug: SUSPEND_QUEUES",
+    "debug: RESUME_QUEUES",
+    "debug: SET_NODE_ADDRESS_WATCH",
+    "debug: CLEAR_NODE_ADDRESS_WATCH",
+    "debug: SET_FLAGS",
+    "debug: QUERY_DEBUG_EVENT",
+    "debug: QUERY_EXCEPTION_INFO",
+    "debug: GET_QUEUE_SNAPSHOT",
+    "debug: GET_DEVICE_SNAPSHOT",
+];
+const ALL: usize = LOOKS.len() + OPERATIONS.len();
 /// Slots of all that is counted: requests, then these.
 pub const SLOTS: usize = REQUESTS + ALL;
 
@@ -24,7 +43,38 @@ pub fn look(kind: usize) -> usize {
     REQUESTS + kind
 }
 
+/// The slot of an operation of DBG_TRAP.
+pub fn operation(op: usize) -> usize {
+    look(LOOKS.len()) + op
+}
+
 /// All of them: slots and names.
 pub fn all() -> impl Iterator<Item = (usize, &'static str)> {
-    (REQUESTS..).zip(LOOKS)
+    let names = LOOKS.into_iter().chain(OPERATIONS);
+    (REQUESTS..).zip(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rkfd_uapi::debug::CONSTANTS;
+
+    #[test]
+    fn operations_have_their_names_and_each_act_its_slot() {
+        for (number, name) in (0..).zip(OPERATIONS) {
+            let c = format!("KFD_IOC_DBG_TRAP_{}", name.trim_start_matches("debug: "));
+            let constant = CONSTANTS.iter().find(|constant| constant.c == c);
+            assert_eq!(constant.map(|constant| constant.value), Some(number), "{c}");
+        }
+        let slots: Vec<(usize, &str)> = all().collect();
+        assert_eq!(
+            slots.last(),
+            Some(&(SLOTS - 1, "debug: GET_DEVICE_SNAPSHOT"))
+        );
+        assert_eq!(slots[look(2) - REQUESTS].1, "look: sdma_");
+        assert_eq!(
+            slots[operation(14) - REQUESTS].1,
+            "debug: GET_DEVICE_SNAPSHOT"
+        );
+    }
 }

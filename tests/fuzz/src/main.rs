@@ -13,6 +13,7 @@
 mod act;
 mod counted;
 mod coverage;
+mod debug;
 mod dispatch;
 mod drm;
 mod look;

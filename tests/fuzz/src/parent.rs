@@ -28,7 +28,7 @@ const ENOUGH: u64 = 30_000;
 /// The same for acts, some of which are seldom.
 const ENOUGH_FOR_ACTS: u64 = 100_000;
 /// Of /dev/kfd, requests that work now and then if the fuzzer is any good.
-const MUST_WORK: [u8; 15] = [
+const MUST_WORK: [u8; 17] = [
     nr::GET_VERSION,
     nr::CREATE_QUEUE,
     nr::DESTROY_QUEUE,
@@ -44,6 +44,8 @@ const MUST_WORK: [u8; 15] = [
     nr::EXPORT_DMABUF,
     nr::SMI_EVENTS,
     nr::IMPORT_DMABUF,
+    nr::RUNTIME_ENABLE,
+    nr::DBG_TRAP,
 ];
 
 /// One seed in a line, and why it is kept.
@@ -127,6 +129,8 @@ impl Run<'_> {
         let Some(pid) = sys::fork() else {
             // FREE takes a buffer's pages away from the program's mappings.
             sys::replace_lost_pages();
+            // The signals of threads' timers end waits, and do nothing else.
+            sys::ignore_by_handler(libc::SIGUSR1, false);
             match self.live(seed, first) {
                 Ok(()) => sys::exit(0),
                 Err(e) => end(&format!("seed {seed}: {e}")),

@@ -12,7 +12,8 @@ use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_bare::task;
 use rkfd_uapi::ioctl::{self as requests, IoctlInfo};
-use rkfd_uapi::{event, memory};
+use rkfd_uapi::{debug, event, memory};
+use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -26,8 +27,9 @@ const USER: usize = 4 << 20;
 /// Descriptors that are kept; older ones are closed.
 const FILES: usize = 24;
 
-/// The bit of a seed by which the signal page is VRAM.
+/// Bits of a seed by which processes differ: the signal page is VRAM; there is a runtime from the begin.
 const PAGE_IN_VRAM: u64 = 1;
+const HAS_RUNTIME: u64 = 2;
 
 const VRAM: u32 = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE | memory::ALLOC_PUBLIC;
 const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
@@ -61,6 +63,9 @@ pub struct Process {
     pub signals: u64,
     /// What all processes see.
     pub shared: &'static Shared,
+    /// By which a debugger is woken: it is read by nobody, and full at some time.
+    pub bell: File,
+    _bell: File,
     ids: Map,
     user: Map,
     pool: Mutex<Pool>,
@@ -77,6 +82,7 @@ impl Process {
         let open = |path: &str| sys::open(path).map_err(|e| format!("open {path}: errno {e}"));
         let rw = libc::PROT_READ | libc::PROT_WRITE;
         let memory = |len| Map::anonymous(len, rw, 0).map_err(|e| format!("memory: errno {e}"));
+        let (_bell, bell) = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
         let mut process = Self {
             kfd: open("/dev/kfd")?,
             render: open(&node.render)?,
@@ -85,6 +91,8 @@ impl Process {
             kits: Vec::new(),
             signals: KIT_VA - (1 << 21),
             shared,
+            bell,
+            _bell,
             ids: memory(4096)?,
             user: memory(USER)?,
             pool: Mutex::new(Pool::new()),
@@ -95,6 +103,13 @@ impl Process {
             gpu_id: node.gpu,
         };
         process.must(&requests::ACQUIRE_VM, &mut acquire)?;
+        if seed & HAS_RUNTIME != 0 {
+            let mut runtime = debug::RuntimeEnableArgs {
+                mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
+                ..Default::default()
+            };
+            process.must(&requests::RUNTIME_ENABLE, &mut runtime)?;
+        }
         for kit in 0..kits as u64 {
             let va = KIT_VA + (kit << 32);
             let kit = Kit {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests: made from their tables, or as in `valid.rs`, sent, and what is learned from the answer.
 
+use crate::counted;
 use crate::pool::{Bo, Queue};
 use crate::process::Process;
 use crate::role::{self, Role};
@@ -8,6 +9,7 @@ use crate::table::{Entry, Node};
 use crate::value::{self, Scratch};
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys;
+use rkfd_bare::task::Timer;
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::ioctl::{self, nr};
 use rkfd_uapi::{gem, memory};
@@ -43,6 +45,7 @@ pub struct Sender<'a> {
     thread: usize,
     pub(crate) scratch: Scratch,
     pub(crate) argument: Box<[u64; ROOM]>,
+    timer: Timer,
 }
 
 impl<'a> Sender<'a> {
@@ -53,6 +56,7 @@ impl<'a> Sender<'a> {
             thread,
             scratch: Scratch::new()?,
             argument: Box::new([0; ROOM]),
+            timer: Timer::new()?,
         })
     }
 
@@ -138,19 +142,30 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends the argument.
-    fn send(&mut self, rng: &mut Rng, entry: &Entry) {
+    pub(crate) fn send(&mut self, rng: &mut Rng, entry: &Entry) {
         let mut command = entry.info.command;
         if rng.chance(1, 50) {
             let size = rng.pick(&[0, 1, 4, 8, entry.size + 8, ioctl::SIZE_MAX]);
             let direction = ioctl::ioc_direction(command);
             command = ioctl::ioc(direction, entry.kind(), entry.info.number, size);
         }
-        self.bound(entry);
+        let signals = self.bound(rng, entry);
+        let operation = self.operation(entry);
+        if signals > 0 {
+            self.timer.set(signals);
+        }
         self.process.shared.doing(self.thread, Some(entry.slot()));
         let address = self.argument.as_mut_ptr() as u64;
         let start = Instant::now();
         let errno = sys::ioctl(self.process.file(entry.node), command, address);
+        if signals > 0 {
+            self.timer.set(0);
+        }
         self.process.shared.doing(self.thread, None);
+        if let Some(op) = operation {
+            let slot = counted::operation(op);
+            self.process.shared.count(slot, errno == 0, start.elapsed());
+        }
         self.process
             .shared
             .count(entry.slot(), errno == 0, start.elapsed());
@@ -163,13 +178,17 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Bounds what would keep the thread until somebody signals, and how many handles there are.
-    fn bound(&mut self, entry: &Entry) {
+    /// Bounds what would keep the thread until somebody signals, and how many handles there are. Returns after how
+    /// many milliseconds the thread is to get a signal, which ends what it waits for; 0 for never.
+    fn bound(&mut self, rng: &mut Rng, entry: &Entry) -> i64 {
         match entry.node {
-            Node::Kfd if entry.info.number == nr::WAIT_EVENTS => {
-                self.limit(entry, "timeout", 50);
-            }
-            Node::Kfd => {}
+            Node::Kfd => match entry.info.number {
+                nr::WAIT_EVENTS if rng.chance(1, 8) => return 1 + rng.below(4) as i64,
+                nr::WAIT_EVENTS => self.limit(entry, "timeout", 50),
+                // Both wait for a debugger.
+                nr::RUNTIME_ENABLE | nr::DESTROY_QUEUE => return 10,
+                _ => {}
+            },
             Node::Render => {
                 let end = sys::clock(libc::CLOCK_MONOTONIC) + WAIT;
                 self.limit(entry, "timeout_nsec", end);
@@ -177,6 +196,7 @@ impl<'a> Sender<'a> {
                 self.limit(entry, "num_syncobj_handles", HANDLES);
             }
         }
+        0
     }
 
     /// Changes a field, if there is such a one, that is larger.

@@ -34,6 +34,8 @@ pub enum Role {
     Count,
     /// Milliseconds.
     Timeout,
+    /// The number of a process.
+    Pid,
     /// One of a few numbers.
     Small,
     /// Filled by the driver, or padding.
@@ -130,9 +132,10 @@ fn of_kfd(field: &str) -> Option<Role> {
         | "num_objects"
         | "num_gws" => Role::Count,
         "timeout" => Role::Timeout,
+        "pid" => Role::Pid,
         "queue_type" | "queue_percentage" | "queue_priority" | "sdma_engine_id"
         | "default_policy" | "alternate_policy" | "event_type" | "auto_reset" | "node_id"
-        | "wait_for_all" | "op" | "pid" | "xnack_enabled" | "buf_size_in_bytes" => Role::Small,
+        | "wait_for_all" | "op" | "xnack_enabled" | "buf_size_in_bytes" => Role::Small,
         "pad"
         | "data"
         | "payload"

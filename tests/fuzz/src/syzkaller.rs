@@ -128,7 +128,7 @@ fn kind(entry: &Entry, field: &FieldInfo) -> (String, bool) {
         }
         (Role::Flags, _) if made(nr::ALLOC_MEMORY_OF_GPU) => "flags[kfd_alloc_flags, int32]".into(),
         (Role::Timeout, _) => "int32[0:50]".into(),
-        (Role::Small, _) => format!("{int}[0:256]"),
+        (Role::Small | Role::Pid, _) => format!("{int}[0:256]"),
         (Role::Out, "pad") => format!("const[0, {int}]"),
         (Role::Out, _) => return (int.into(), true),
         _ => int.into(),

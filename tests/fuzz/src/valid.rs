@@ -14,7 +14,7 @@ impl Sender<'_> {
     /// Makes a request that can work.
     pub(crate) fn something_valid(&mut self, rng: &mut Rng) -> Option<Entry> {
         self.argument.fill(0);
-        let number = match rng.below(32) {
+        let number = match rng.below(36) {
             0..=4 => self.alloc(rng),
             5..=7 => self.map(rng, nr::MAP_MEMORY_TO_GPU),
             8 => self.map(rng, nr::UNMAP_MEMORY_FROM_GPU),
@@ -30,6 +30,8 @@ impl Sender<'_> {
             21 => self.wave_state(rng),
             22 => self.export(rng),
             23 => self.of_a_file(rng),
+            24..=27 => self.trap_self(rng),
+            28 => self.runtime(rng),
             _ => return self.something_of_render(rng),
         };
         self.process.request(number)

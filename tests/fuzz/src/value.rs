@@ -63,6 +63,14 @@ impl Scratch {
         self.map.address
     }
 
+    /// A pointer to these words.
+    pub fn words(&self, words: &[u64]) -> u64 {
+        for (n, &word) in words.iter().enumerate() {
+            self.map.write(n * 8, word);
+        }
+        self.map.address
+    }
+
     /// A pointer to handles of synchronisation objects, 32 bits each.
     pub fn syncobjs(&self, rng: &mut Rng, pool: &Pool) -> u64 {
         let at = rng.below(SCRATCH as u64 / 128) as usize * 64;
@@ -142,6 +150,11 @@ pub fn make(role: Role, rng: &mut Rng, process: &Process, pool: &Pool, scratch: 
         Role::Flags => (0..rng.below(4)).fold(0, |bits, _| bits | (1 << rng.below(32))),
         Role::Count => rng.pick(&[0, 1, 1, 1, 2, 3, 8, 32, 64, 1024, 4096, 4097]),
         Role::Timeout => rng.pick(&[0, 0, 1, 2, 5, 10, 50]),
+        Role::Pid => match rng.below(8) {
+            0 => process.shared.foreign(rng.bits()) & 0xffff,
+            1 => rng.below(300),
+            _ => u64::from(std::process::id()),
+        },
         Role::Small => rng.pick(&[0, 1, 2, 3, 4, 7, 8, 15, 16, 100, 101, 255, 256]),
         Role::Out => rng.below(4),
     }
