@@ -58,6 +58,15 @@ impl<'a> Acts<'a> {
         self.process.shared.count(0, true, start.elapsed());
     }
 
+    /// Gives the GPU work to do.
+    pub fn work(&self, rng: &mut Rng) {
+        match rng.below(8) {
+            0 => self.header(rng),
+            1 => self.doorbell(rng),
+            _ => self.dispatch(rng),
+        }
+    }
+
     fn keep(&self, rng: &mut Rng, mapping: Mapping) {
         let mut pool = self.process.pool();
         if pool.maps.len() >= MAPS {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted beside requests, each of which works now and then: operations of debuggers, and files that show what a
-//! process has.
+//! What is counted beside requests, each of which works now and then: operations of debuggers, files that show what a
+//! process has, and children that are debugged.
 
 use crate::table::SLOTS as REQUESTS;
 
@@ -34,7 +34,8 @@ const OPERATIONS: [&str; 15] = [
     "debug: GET_QUEUE_SNAPSHOT",
     "debug: GET_DEVICE_SNAPSHOT",
 ];
-const ALL: usize = LOOKS.len() + OPERATIONS.len();
+const DEBUGGED: &str = "a child that is debugged";
+const ALL: usize = LOOKS.len() + OPERATIONS.len() + 1;
 /// Slots of all that is counted: requests, then these.
 pub const SLOTS: usize = REQUESTS + ALL;
 
@@ -48,9 +49,14 @@ pub fn operation(op: usize) -> usize {
     look(LOOKS.len()) + op
 }
 
+/// The slot of a child that is debugged.
+pub fn debugged() -> usize {
+    operation(OPERATIONS.len())
+}
+
 /// All of them: slots and names.
 pub fn all() -> impl Iterator<Item = (usize, &'static str)> {
-    let names = LOOKS.into_iter().chain(OPERATIONS);
+    let names = LOOKS.into_iter().chain(OPERATIONS).chain([DEBUGGED]);
     (REQUESTS..).zip(names)
 }
 
@@ -67,14 +73,12 @@ mod tests {
             assert_eq!(constant.map(|constant| constant.value), Some(number), "{c}");
         }
         let slots: Vec<(usize, &str)> = all().collect();
-        assert_eq!(
-            slots.last(),
-            Some(&(SLOTS - 1, "debug: GET_DEVICE_SNAPSHOT"))
-        );
+        assert_eq!(slots.last(), Some(&(SLOTS - 1, DEBUGGED)));
         assert_eq!(slots[look(2) - REQUESTS].1, "look: sdma_");
         assert_eq!(
             slots[operation(14) - REQUESTS].1,
             "debug: GET_DEVICE_SNAPSHOT"
         );
+        assert_eq!(slots[debugged() - REQUESTS].1, DEBUGGED);
     }
 }

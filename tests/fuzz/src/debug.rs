@@ -201,6 +201,15 @@ impl Sender<'_> {
         }
     }
 
+    /// Sends an operation about a process that this thread traces.
+    pub fn debug(&mut self, rng: &mut Rng, pid: u32) {
+        self.clear();
+        let number = self.trap(rng, pid);
+        if let Some(entry) = self.process.request(number) {
+            self.send(rng, &entry);
+        }
+    }
+
     /// The operation that the argument names, if the request is DBG_TRAP.
     pub(crate) fn operation(&mut self, entry: &Entry) -> Option<usize> {
         let is_it = entry.node == crate::table::Node::Kfd && entry.info.number == nr::DBG_TRAP;

@@ -14,6 +14,7 @@ mod act;
 mod counted;
 mod coverage;
 mod debug;
+mod debugged;
 mod dispatch;
 mod drm;
 mod look;

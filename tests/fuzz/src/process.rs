@@ -2,6 +2,7 @@
 //! One fuzzing process: its files, what it prepares so that queues can be made, and its threads.
 
 use crate::act::Acts;
+use crate::debugged;
 use crate::pool::{Bo, Mapping, Pool};
 use crate::request::Sender;
 use crate::shared::Shared;
@@ -279,6 +280,7 @@ impl Process {
                 0..=24 => sender.any(&mut rng),
                 25..=59 => sender.valid(&mut rng),
                 60..=84 => sender.burst(&mut rng),
+                85 if rng.chance(1, 2) => debugged::one(&mut sender, thread, &mut rng),
                 _ => acts.one(&mut rng),
             }
         }

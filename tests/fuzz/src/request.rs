@@ -141,6 +141,11 @@ impl<'a> Sender<'a> {
         u64::from_le_bytes(value)
     }
 
+    /// Nothing is asked for yet.
+    pub(crate) fn clear(&mut self) {
+        self.argument.fill(0);
+    }
+
     /// Sends the argument.
     pub(crate) fn send(&mut self, rng: &mut Rng, entry: &Entry) {
         let mut command = entry.info.command;
