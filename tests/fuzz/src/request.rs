@@ -188,7 +188,7 @@ impl<'a> Sender<'a> {
     fn bound(&mut self, rng: &mut Rng, entry: &Entry) -> i64 {
         match entry.node {
             Node::Kfd => match entry.info.number {
-                nr::WAIT_EVENTS if rng.chance(1, 8) => return 1 + rng.below(4) as i64,
+                nr::WAIT_EVENTS if rng.chance(1, 8) => return 5 + rng.below(20) as i64,
                 nr::WAIT_EVENTS => self.limit(entry, "timeout", 50),
                 // Both wait for a debugger.
                 nr::RUNTIME_ENABLE | nr::DESTROY_QUEUE => return 10,
