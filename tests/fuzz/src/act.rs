@@ -4,6 +4,7 @@
 
 use crate::dispatch;
 use crate::look;
+use crate::memory as sides;
 use crate::pool::{Mapping, Queue};
 use crate::process::Process;
 use crate::table::Node;
@@ -49,7 +50,10 @@ impl<'a> Acts<'a> {
             83..=85 => self.open(rng),
             86..=89 => self.close(rng),
             90..=93 => self.read_and_write(rng),
-            94..=96 => (0..8).for_each(|_| look::one(self.process, rng)),
+            94..=96 => {
+                (0..8).for_each(|_| look::one(self.process, rng));
+                sides::one(self.process, rng);
+            }
             97 => self.send(rng),
             98 => self.fork(rng),
             _ => self.exec(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is counted beside requests, each of which works now and then: operations of debuggers, files that show what a
-//! process has, and children that are debugged.
+//! process has, children that are debugged, and memory from other sides.
 
 use crate::table::SLOTS as REQUESTS;
 
@@ -35,7 +35,22 @@ const OPERATIONS: [&str; 15] = [
     "debug: GET_DEVICE_SNAPSHOT",
 ];
 const DEBUGGED: &str = "a child that is debugged";
-const ALL: usize = LOOKS.len() + OPERATIONS.len() + 1;
+/// What is done with memory from other sides.
+#[derive(Clone, Copy)]
+pub enum Memory {
+    /// A mapping is read as debuggers do.
+    Read,
+    /// Or written.
+    Written,
+    /// Another driver's is mapped on the GPU.
+    Imported,
+}
+const MEMORY: [&str; 3] = [
+    "memory: read by /proc",
+    "memory: written by /proc",
+    "memory: another driver's",
+];
+const ALL: usize = LOOKS.len() + OPERATIONS.len() + 1 + MEMORY.len();
 /// Slots of all that is counted: requests, then these.
 pub const SLOTS: usize = REQUESTS + ALL;
 
@@ -54,9 +69,15 @@ pub fn debugged() -> usize {
     operation(OPERATIONS.len())
 }
 
+/// The slot of something that is done with memory.
+pub fn memory(what: Memory) -> usize {
+    debugged() + 1 + what as usize
+}
+
 /// All of them: slots and names.
 pub fn all() -> impl Iterator<Item = (usize, &'static str)> {
     let names = LOOKS.into_iter().chain(OPERATIONS).chain([DEBUGGED]);
+    let names = names.chain(MEMORY);
     (REQUESTS..).zip(names)
 }
 
@@ -73,7 +94,8 @@ mod tests {
             assert_eq!(constant.map(|constant| constant.value), Some(number), "{c}");
         }
         let slots: Vec<(usize, &str)> = all().collect();
-        assert_eq!(slots.last(), Some(&(SLOTS - 1, DEBUGGED)));
+        assert_eq!(slots.last(), Some(&(SLOTS - 1, MEMORY[2])));
+        assert_eq!(memory(Memory::Imported), SLOTS - 1);
         assert_eq!(slots[look(2) - REQUESTS].1, "look: sdma_");
         assert_eq!(
             slots[operation(14) - REQUESTS].1,

@@ -18,6 +18,7 @@ mod debugged;
 mod dispatch;
 mod drm;
 mod look;
+mod memory;
 mod options;
 mod parent;
 mod pool;

@@ -28,9 +28,11 @@ const USER: usize = 4 << 20;
 /// Descriptors that are kept; older ones are closed.
 const FILES: usize = 24;
 
-/// Bits of a seed by which processes differ: the signal page is VRAM; there is a runtime from the begin.
+/// Bits of a seed by which processes differ: the signal page is VRAM; there is a runtime from the begin; queues'
+/// read pointers are memory of the process' own.
 const PAGE_IN_VRAM: u64 = 1;
 const HAS_RUNTIME: u64 = 2;
+const READ_IS_OWN: u64 = 4;
 
 const VRAM: u32 = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE | memory::ALLOC_PUBLIC;
 const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXECUTABLE;
@@ -40,8 +42,10 @@ const GTT: u32 = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_EXEC
 pub struct Kit {
     /// One page.
     pub ring: Bo,
-    /// One page: write pointer at 0, read pointer at 8.
+    /// One page, with the write pointer.
     pub pointers: Bo,
+    /// GPU address of the read pointer, behind which copy queues count.
+    pub read: u64,
     /// One page.
     pub eop: Bo,
     /// The save area.
@@ -113,9 +117,14 @@ impl Process {
         }
         for kit in 0..kits as u64 {
             let va = KIT_VA + (kit << 32);
+            let read = match seed & READ_IS_OWN {
+                0 => va + (1 << 21) + 8,
+                _ => process.own(process.user.address + 4096 * kit)?,
+            };
             let kit = Kit {
                 ring: process.bo(va, 4096, GTT)?,
                 pointers: process.bo(va + (1 << 21), 4096, GTT)?,
+                read,
                 eop: process.bo(va + (2 << 21), 4096, GTT)?,
                 save: process.bo(va + (3 << 21), node.cwsr_total, GTT)?,
             };
@@ -159,9 +168,32 @@ impl Process {
 
     /// A buffer object that is mapped on the GPU, and into the process at the same address, as ROCm has them.
     fn bo(&self, va: u64, size: u64, flags: u32) -> Result<Bo, String> {
+        let made = self.on_gpu(va, size, 0, flags)?;
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        let len = size as usize;
+        let map = task::map_at(&self.render, va, made.offset, len, rw)
+            .map_err(|e| format!("mmap: errno {e}"))?;
+        let mut pool = self.pool();
+        pool.maps.push(Mapping {
+            map,
+            len,
+            writable: true,
+        });
+        Ok(made)
+    }
+
+    /// A page of the process' own memory, mapped on the GPU at the same address. Returns the address.
+    fn own(&self, address: u64) -> Result<u64, String> {
+        let flags = memory::ALLOC_USERPTR | memory::ALLOC_WRITABLE;
+        Ok(self.on_gpu(address, 4096, address, flags)?.va)
+    }
+
+    /// A buffer object that is mapped on the GPU. `user` is where it lies if it is the process' own memory.
+    fn on_gpu(&self, va: u64, size: u64, user: u64, flags: u32) -> Result<Bo, String> {
         let mut args = memory::AllocMemoryOfGpuArgs {
             va_addr: va,
             size,
+            mmap_offset: user,
             gpu_id: self.node.gpu,
             flags,
             ..Default::default()
@@ -174,16 +206,6 @@ impl Process {
             n_success: 0,
         };
         self.must(&requests::MAP_MEMORY_TO_GPU, &mut map)?;
-        let rw = libc::PROT_READ | libc::PROT_WRITE;
-        let len = size as usize;
-        let map = task::map_at(&self.render, va, args.mmap_offset, len, rw)
-            .map_err(|e| format!("mmap: errno {e}"))?;
-        let mut pool = self.pool();
-        pool.maps.push(Mapping {
-            map,
-            len,
-            writable: true,
-        });
         Ok(Bo {
             handle: args.handle,
             va,

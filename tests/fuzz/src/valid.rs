@@ -95,7 +95,7 @@ impl Sender<'_> {
         self.put(&queue::CreateQueueArgs {
             ring_base_address: kit.ring.va,
             write_pointer_address: kit.pointers.va,
-            read_pointer_address: kit.pointers.va + 8,
+            read_pointer_address: kit.read,
             ring_size: 4096,
             gpu_id: self.process.node.gpu,
             queue_type: rng.pick(&[
