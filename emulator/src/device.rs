@@ -43,6 +43,8 @@ pub trait Services: Send + Sync {
     fn firmware(&self) -> &Inventory;
     /// What the chip's last start left for drivers to find.
     fn start(&self) -> Start;
+    /// Its serial number.
+    fn serial(&self) -> u64;
     /// How busy it is.
     fn load(&self) -> &Arc<Load>;
     /// The device's clock, for timestamps.

@@ -39,6 +39,9 @@ struct Args {
     /// guest touches it.
     #[arg(long, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
     vram_mib: Option<u64>,
+    /// The chip's serial number, 16 hexadecimal digits, by which programs tell cards apart (`unique_id`).
+    #[arg(long, value_name = "HEX", default_value = "0123456789abcdef", value_parser = serial)]
+    serial: u64,
     /// Memory in MiB that the VRAM may take from the host. A device whose guest writes more falls off
     /// the bus, and the report names that as a violation.
     #[arg(long, default_value_t = budget::DEFAULT_MIB, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
@@ -80,6 +83,11 @@ struct Args {
     /// if it isn't there.
     #[arg(long, value_name = "FOLDER", exclusive = true)]
     manual: Option<PathBuf>,
+}
+
+/// A serial number in hexadecimal digits.
+fn serial(text: &str) -> Result<u64, std::num::ParseIntError> {
+    u64::from_str_radix(text, 16)
 }
 
 /// The language of rules, in short.
@@ -139,6 +147,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let device = Device::new(Config {
         chip,
         vram_size: args.vram_mib.map_or(chip.vram_size, |mib| mib << 20),
+        serial: args.serial,
         rules: rules.clone(),
         report: report.clone(),
         trace: trace.clone(),

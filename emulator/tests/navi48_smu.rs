@@ -115,6 +115,9 @@ fn measurements_follow_the_load_and_limits() {
     assert!(half(&first, 48) < half(&first, 46));
     assert_eq!(first[2], smu(&guest, 0x1d, 2 << 16).1);
     assert_eq!((first[41] >> 16 & 0xff, first[41] >> 24), (4, 16), "link");
+    // PublicSerialNumberLower and Upper, the last of 65 words.
+    let serial = u64::from(first[63]) | (u64::from(first[64]) << 32);
+    assert_eq!(serial, rkfd_emulator_testkit::SERIAL);
     // Edge, hot spot and memory.
     let degrees = [140, 142, 148].map(|at| half(&first, at));
     assert!(

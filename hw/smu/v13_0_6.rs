@@ -167,6 +167,8 @@ layout! {
         GFXCLK_LOCK: 342[31:0] = "GfxLockXCDMak";
         /// Of each XCC; the first of eight.
         GFXCLK: 343[31:0] = "GfxclkFrequency[0]";
+        /// Serial number of the first base die, by which the chip is known.
+        SERIAL: 351[63:0] = "PublicSerialNumber_AID[0]";
         AID_SERIAL: 351[63:0] = "PublicSerialNumber_AID[0]";
         PCIE_BANDWIDTH: 431[31:0] = "PcieBandwidth[0]";
         PCIE_L0_TO_RECOVERY_ACC: 435[31:0] = "PCIeL0ToRecoveryCountAcc";

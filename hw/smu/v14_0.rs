@@ -203,6 +203,9 @@ layout! {
         FAN_TURNS: 42[31:16] = "SmuMetrics.AvgFanRpm";
         /// Percent of time for each [`throttler`]; the first of so many bytes.
         THROTTLING: 43[7:0] = "SmuMetrics.ThrottlingPercentage[0]";
+        /// Bits 31:0 of the chip's serial number, and bits 63:32.
+        SERIAL_LOW: 63[31:0] = "SmuMetrics.PublicSerialNumberLower";
+        SERIAL_HIGH: 64[31:0] = "SmuMetrics.PublicSerialNumberUpper";
     }
 
     /// What the card is made for, of which little is needed here.

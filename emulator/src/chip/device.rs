@@ -37,6 +37,8 @@ pub struct Config {
     pub chip: &'static Chip,
     /// Bytes of VRAM.
     pub vram_size: u64,
+    /// Its serial number, which the management unit reports.
+    pub serial: u64,
     /// The rules by which it misbehaves.
     pub rules: Arc<Rules>,
     /// Where violations and faults go.
@@ -81,12 +83,13 @@ impl Device {
         let Config {
             chip,
             vram_size,
+            serial,
             rules,
             report,
             trace,
             checks,
         } = config;
-        let soc = Soc::new(chip, vram_size, rules, report, trace)?;
+        let soc = Soc::new((chip, serial), vram_size, rules, report, trace)?;
         let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
         let copies: Arc<dyn Client> = sdma.clone();
         soc.memory

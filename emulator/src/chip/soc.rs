@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 pub struct Soc {
     /// The chip's constants.
     pub chip: &'static Chip,
+    serial: u64,
     /// VRAM, guest RAM, address spaces.
     pub memory: Arc<Memory>,
     /// The doorbell BAR.
@@ -58,12 +59,12 @@ pub struct Soc {
 }
 
 impl Soc {
-    /// What a chip's blocks share, in its start-up state.
+    /// What the blocks of a chip with a serial number share, in its start-up state.
     ///
     /// # Errors
     /// The host has no memory for it.
     pub fn new(
-        chip: &'static Chip,
+        (chip, serial): (&'static Chip, u64),
         vram_size: u64,
         rules: Arc<Rules>,
         report: Arc<Report>,
@@ -88,6 +89,7 @@ impl Soc {
         let start = Start::by(&rules);
         Ok(Arc::new(Self {
             chip,
+            serial,
             memory,
             doorbells,
             interrupts,
@@ -142,6 +144,10 @@ impl Services for Soc {
 
     fn start(&self) -> Start {
         *self.start.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serial(&self) -> u64 {
+        self.serial
     }
 
     fn load(&self) -> &Arc<Load> {

@@ -30,6 +30,8 @@ use rkfd_hw::regs::Block;
 use std::sync::Arc;
 
 pub const VRAM: u64 = 256 << 20;
+/// The chip's serial number.
+pub const SERIAL: u64 = 0x1eed_0123_4567_89ab;
 /// Bus address and size of guest RAM.
 pub const RAM: u64 = 0x1_0000_0000;
 pub const RAM_SIZE: u64 = 16 << 20;
@@ -54,6 +56,7 @@ impl Guest {
         let device = Device::new(Config {
             chip,
             vram_size: VRAM,
+            serial: SERIAL,
             rules: Rules::of(rules).unwrap(),
             report: Report::new(None),
             trace,

@@ -186,6 +186,9 @@ fn clocks_and_the_table_are_what_linux_reads() {
     let first = table(&guest);
     assert_ne!(first[0], 0, "AccumulationCounter");
     assert_eq!(first[567], u32::MAX, "no word behind the table");
+    // PublicSerialNumber_AID[0], at 1404: the low half first.
+    let serial = u64::from(first[351]) | (u64::from(first[352]) << 32);
+    assert_eq!(serial, rkfd_emulator_testkit::SERIAL);
     // GetMinGfxDpmFreq, GetMaxGfxDpmFreq.
     let gfx = (smu(&guest, 0x32, 0).1, smu(&guest, 0x33, 0).1);
     assert_eq!(gfx, (rounded(first[256]), rounded(first[255])));

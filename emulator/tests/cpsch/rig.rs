@@ -79,6 +79,7 @@ impl Rig {
         let config = Config {
             chip,
             vram_size: VRAM,
+            serial: 0,
             rules: Rules::of(rules).unwrap(),
             report: report.clone(),
             trace,

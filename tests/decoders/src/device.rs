@@ -26,6 +26,7 @@ fn transport() -> Option<Transport> {
     let device = Device::new(Config {
         chip: &CPX,
         vram_size: VRAM,
+        serial: 0,
         rules: Rules::none(),
         report: Report::new(None),
         trace: Trace::off(),

@@ -127,7 +127,7 @@ impl Smu {
     /// Measures, and writes the table where the driver wants it.
     fn write_table(&self, state: &mut State) -> Result<(), u32> {
         state.power.measure(self.env.load());
-        let table = table(&state.power, self.xccs);
+        let table = table(&state.power, self.xccs, self.env.serial());
         let space = self.env.memory().space(Hub::Mm, VMID);
         if state.tables == 0 || space.write_words(state.tables, &table.0).is_err() {
             self.env.report().violation(format_args!(

@@ -42,8 +42,8 @@ pub(super) fn levels(number: u32) -> Option<[u32; 4]> {
     })
 }
 
-/// The table of the last measurement, of a device with so many XCCs.
-pub(super) fn table(power: &Power, xccs: u8) -> Metrics {
+/// The table of the last measurement, of a device with so many XCCs and this serial number.
+pub(super) fn table(power: &Power, xccs: u8, serial: u64) -> Metrics {
     let now = &power.last;
     let mut table = Metrics::zeroed();
     let mut put = |word: usize, value: u32| {
@@ -80,6 +80,7 @@ pub(super) fn table(power: &Power, xccs: u8) -> Metrics {
     }
     table
         .with(Metrics::ACCUMULATION_COUNTER, power.count)
+        .with(Metrics::SERIAL, serial)
         .with(Metrics::MAX_SOCKET_TEMPERATURE, fixed(now.degrees))
         .with(Metrics::MAX_VR_TEMPERATURE, fixed(now.degrees + REGULATORS))
         .with(Metrics::MAX_HBM_TEMPERATURE, fixed(now.degrees + MEMORY))

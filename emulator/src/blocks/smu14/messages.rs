@@ -128,7 +128,7 @@ impl Smu {
             && match kind {
                 number::METRICS => {
                     state.power.measure(self.env.load());
-                    let words = table::metrics(&state.power).0;
+                    let words = table::metrics(&state.power, self.env.serial()).0;
                     space.write_words(state.tables, &words).is_ok()
                 }
                 number::POWER_PLAY => {

@@ -54,8 +54,8 @@ pub(super) fn levels(number: u32) -> Option<(&'static [u32], u32)> {
     })
 }
 
-/// The table of the last measurement.
-pub(super) fn metrics(power: &Power) -> Metrics {
+/// The table of the last measurement, of a chip with this serial number.
+pub(super) fn metrics(power: &Power, serial: u64) -> Metrics {
     let now = &power.last;
     // No value here is as large as the words allow.
     let whole = |value: f64| value.round().clamp(0.0, f64::from(u16::MAX)) as u16;
@@ -87,7 +87,9 @@ pub(super) fn metrics(power: &Power) -> Metrics {
         .having(Metrics::LINK_RATE.is::<4>())
         .having(Metrics::LINK_WIDTH.is::<16>())
         .with(Metrics::FAN_PERCENT, whole(now.fan * 100.0) as u8)
-        .with(Metrics::FAN_TURNS, whole(power.turns()));
+        .with(Metrics::FAN_TURNS, whole(power.turns()))
+        .with(Metrics::SERIAL_LOW, serial as u32)
+        .with(Metrics::SERIAL_HIGH, (serial >> 32) as u32);
     let held = throttler::PPT0 as usize;
     if let Some(word) = table.0.get_mut(Metrics::THROTTLING.word() + held / 4) {
         *word |= u32::from(whole(now.held * 100.0).min(100)) << (8 * (held % 4));
