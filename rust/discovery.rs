@@ -21,7 +21,6 @@ use crate::{
             BINARY_SIGNATURE,
             GC_TABLE_ID,
             HARVEST_SIGNATURE,
-            IP_SIGNATURE,
             MAX_SIZE,
             OFFSET_FROM_END,
             TABLE_GC,
@@ -42,15 +41,15 @@ use kernel::{
     prelude::*, //
 };
 
+mod ips;
+
+pub(crate) use ips::Entry;
+
 /// Base addresses of a block that are kept; blocks have at most this many segments.
 const SEGMENTS: usize = 10;
 /// More entries than any chip has: a bound for untrusted counts.
 const MAX_IPS: usize = 512;
-const MAX_DIES: usize = 16;
 const MAX_INSTANCES: u8 = 16;
-
-/// Bytes from the start of the IP table to its flag for 64-bit base addresses.
-const WIDE_FLAG_OFFSET: usize = 78;
 
 /// One instance of an IP block.
 struct Ip {
@@ -144,6 +143,22 @@ impl Discovery {
     /// The whole binary, as firmware left it.
     pub(crate) fn binary(&self) -> &[u8] {
         &self.binary
+    }
+
+    /// Calls `f` with each block that is listed, die by die; those that are fused off are among them.
+    ///
+    /// # Errors
+    ///
+    /// What `f` returns.
+    pub(crate) fn each(&self, f: impl FnMut(&Entry<'_>) -> Result) -> Result {
+        // It was parsed once.
+        ips::each(&self.binary, f)?.map_err(|_| EINVAL)
+    }
+
+    /// Whether a block that is listed is fused off, as far as that matters here.
+    pub(crate) fn is_fused_off(&self, entry: &Entry<'_>) -> bool {
+        let is_it = |ip: &Ip| ip.hw_id == entry.hw_id && ip.instance == entry.instance;
+        entry.hw_id == Block::Gc as u16 && !self.ips.iter().any(is_it)
     }
 
     /// Counts of the graphics core.
@@ -275,81 +290,35 @@ fn check(bytes: &[u8]) -> Result<&[u8], Reason> {
 }
 
 fn parse_ips(binary: &[u8], ips: &mut KVec<Ip>) -> Result<Result<(), Reason>> {
-    macro_rules! need {
-        ($value:expr, $reason:literal) => {
-            match $value {
-                Some(value) => value,
-                None => return Ok(Err($reason)),
-            }
-        };
-    }
-    let head = match table(binary, TABLE_IP) {
-        Ok(Some(head)) => head,
-        Ok(None) => return Ok(Err("no IP table")),
-        Err(reason) => return Ok(Err(reason)),
-    };
-    if u32_at(head, 0) != Some(IP_SIGNATURE) {
-        return Ok(Err("wrong signature of the IP table"));
-    }
-    const CUT: &str = "the IP table is cut short";
-    let version = u16_at(head, 4).unwrap_or(0);
-    let wide = version >= 4 && u16_at(head, WIDE_FLAG_OFFSET).unwrap_or(0) & 1 == 1;
-    let base_size = if wide { 8 } else { 4 };
-    let dies = usize::from(need!(u16_at(head, 12), "the IP table is cut short"));
-    if dies == 0 || dies > MAX_DIES {
-        return Ok(Err("the IP table has an impossible number of dies"));
-    }
-    for die in 0..dies {
-        let start = usize::from(need!(
-            u16_at(head, die.saturating_mul(4).saturating_add(16)),
-            "the IP table is cut short"
-        ));
-        let count = usize::from(need!(
-            u16_at(binary, start.saturating_add(2)),
-            "the IP table is cut short"
-        ));
-        let mut at = start.saturating_add(4);
-        for _ in 0..count {
-            let Some(entry) = binary.get(at..).filter(|rest| rest.len() >= 8) else {
-                return Ok(Err(CUT));
-            };
-            let byte = |i: usize| entry.get(i).copied().unwrap_or(0);
-            let hw_id = u16_at(entry, 0).unwrap_or(0);
-            let instance = byte(2);
-            let bases = usize::from(byte(3));
-            let revision = byte(6);
-            let end = bases.saturating_mul(base_size).saturating_add(8);
-            if entry.len() < end {
-                return Ok(Err(CUT));
-            }
-            let ip = Ip {
-                hw_id,
-                instance,
-                version: IpVersion::new(byte(4), byte(5), revision),
-                bases: core::array::from_fn(|segment| {
-                    if segment >= bases {
-                        return None;
-                    }
-                    // Of a 64-bit base the upper half names the die; words have 30 bits.
-                    let base = segment.checked_mul(base_size)?.checked_add(8)?;
-                    let low = u32_at(entry, base)?;
-                    Some(if wide { low & 0x3fff_ffff } else { low })
-                }),
-            };
-            let twice = ips
-                .iter()
-                .any(|other| other.hw_id == hw_id && other.instance == instance);
-            // Blocks that are not used here may repeat; the first of them counts.
-            if instance < MAX_INSTANCES && !twice {
-                if ips.len() >= MAX_IPS {
-                    return Ok(Err("the IP table has too many entries"));
-                }
-                ips.push(ip, GFP_KERNEL)?;
-            }
-            at = at.saturating_add(end);
+    let mut is_full = false;
+    let parsed = ips::each(binary, |entry| {
+        let twice = ips
+            .iter()
+            .any(|other| other.hw_id == entry.hw_id && other.instance == entry.instance);
+        // Blocks that are not used here may repeat; the first of them counts.
+        if entry.instance >= MAX_INSTANCES || twice {
+            return Ok(());
         }
-    }
-    Ok(Ok(()))
+        if ips.len() >= MAX_IPS {
+            is_full = true;
+            return Ok(());
+        }
+        let mut bases = [None; SEGMENTS];
+        for (to, base) in bases.iter_mut().zip(entry.bases()) {
+            *to = Some(base);
+        }
+        let ip = Ip {
+            hw_id: entry.hw_id,
+            instance: entry.instance,
+            version: entry.version,
+            bases,
+        };
+        Ok(ips.push(ip, GFP_KERNEL)?)
+    })?;
+    Ok(match is_full {
+        true => Err("the IP table has too many entries"),
+        false => parsed,
+    })
 }
 
 /// Takes out what is fused off. Only XCCs matter here.
