@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What a card has and what runs it, as files of the PCI device by amdgpu's names, which rocm-smi and amd-smi read:
-//! memory (`mem_info_*`), the mode of its partitions, and versions of firmware.
+//! memory (`mem_info_*`), the mode of its partitions, its serial number, and versions of firmware.
 //!
-//! Sources: Linux, `amdgpu_vram_mgr.c`, `amdgpu_gtt_mgr.c`, `amdgpu_gfx.c` (`current_compute_partition`), `amdgpu_ucode.c`
-//! (`fw_version`: what isn't known has no file).
+//! Sources: Linux, `amdgpu_vram_mgr.c`, `amdgpu_gtt_mgr.c`, `amdgpu_gfx.c` (`current_compute_partition`), `pm/amdgpu_pm.c`
+//! (`unique_id`), `amdgpu_ucode.c` (`fw_version`: what isn't known has no file).
 //!
 //! Lock order: the list's lock is taken with none held.
 
@@ -36,6 +36,8 @@ enum What {
     Bytes(fn(&Card) -> u64),
     /// How the chip's dies are put together. The driver takes a chip only where all are in one partition.
     Partition,
+    /// Its serial number; nothing where that isn't known.
+    Serial,
     /// A firmware's version, 0 where it isn't known.
     Version(fn(&Gpu) -> u32),
 }
@@ -52,7 +54,7 @@ impl File {
 }
 
 /// Files of the PCI device.
-static OWN: [File; 7] = [
+static OWN: [File; 8] = [
     File::new(
         c"mem_info_vram_total",
         What::Bytes(|card| card.gpu.chip().vram_size),
@@ -76,6 +78,7 @@ static OWN: [File; 7] = [
     ),
     File::new(c"mem_info_gtt_used", What::Bytes(|card| card.memory.used())),
     File::new(c"current_compute_partition", What::Partition),
+    File::new(c"unique_id", What::Serial),
 ];
 
 /// Files of `fw_version`, numbered behind the others.
@@ -100,7 +103,7 @@ struct Card {
 impl Card {
     fn has(&self, what: &What) -> bool {
         match what {
-            What::Bytes(_) => true,
+            What::Bytes(_) | What::Serial => true,
             What::Partition => self.gpu.chip().family.has_partitions,
             What::Version(of) => of(&self.gpu) != 0,
         }
@@ -127,6 +130,10 @@ impl Values for Card {
             What::Bytes(of) => writeln!(out, "{}", of(self)),
             What::Partition if self.gpu.is_resetting() => return Err(EPERM),
             What::Partition => writeln!(out, "SPX"),
+            What::Serial => match self.gpu.unique_id() {
+                0 => Ok(()),
+                serial => writeln!(out, "{serial:016x}"),
+            },
             What::Version(of) => writeln!(out, "{:#010x}", of(&self.gpu)),
         };
         written.map_err(|_| EINVAL)

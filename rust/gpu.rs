@@ -301,6 +301,11 @@ impl Gpu {
         self.copier.smu().version()
     }
 
+    /// By which it is told from others, also in another machine ([`Smu::serial`]); 0 where nothing is known.
+    pub(crate) fn unique_id(&self) -> u64 {
+        self.copier.smu().serial()
+    }
+
     /// All that its management unit measures ([`Smu::metrics`]).
     pub(crate) fn metrics(&self, put: &mut dyn FnMut(&[u8]) -> Result) -> Result {
         self.copier.smu().metrics(put)

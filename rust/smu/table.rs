@@ -58,6 +58,8 @@ pub(super) struct Service {
     pub(super) measure: (u32, u32),
     /// Words of the table.
     pub(super) words: usize,
+    /// Numbers of the words with bits 31:0 of the chip's serial number, and with bits 63:32.
+    pub(super) serial: [usize; 2],
     /// 0 until there is a measurement; `None` where nothing says so.
     pub(super) count: Option<Place>,
     pub(super) levels: levels::Source,
@@ -105,6 +107,8 @@ pub(super) struct Table {
     measured: Option<Instant<Monotonic>>,
     /// Of its firmware.
     version: u32,
+    /// The chip's serial number, once it was read; 0 where the chip has none.
+    serial: Option<u64>,
     /// The most turns of the card's fan; `None` where there is no fan.
     fan: Option<u32>,
     /// Those that it was asked for.
@@ -132,6 +136,23 @@ impl Smu {
     /// Version of its firmware, of which each byte is a number; 0 while it isn't known.
     pub(crate) fn version(&self) -> u32 {
         self.table.lock().version
+    }
+
+    /// The chip's serial number; 0 where it has none, and as long as the unit didn't tell it.
+    ///
+    /// Source: `smu_v13_0_6_get_unique_id`, `smu_v14_0_2_get_unique_id`.
+    pub(crate) fn serial(&self) -> u64 {
+        let known = self.table.lock().serial;
+        known.unwrap_or_else(|| self.learn_serial().unwrap_or(0))
+    }
+
+    fn learn_serial(&self) -> Result<u64> {
+        let serial = self.with_table(|service, table| {
+            let [low, high] = service.serial.map(|word| table.memory.read(word));
+            Ok((u64::from(high?) << 32) | u64::from(low?))
+        })?;
+        self.table.lock().serial = Some(serial);
+        Ok(serial)
     }
 
     /// What it measures; `None` where the driver doesn't ask it.
@@ -225,6 +246,7 @@ impl Smu {
         *table = Table {
             memory: Some(memory),
             version,
+            serial: table.serial,
             ..Table::default()
         };
         drop(table);

@@ -276,7 +276,7 @@ impl Properties {
             ("capability2", CAPABILITY2.into()),
             ("debug_prop", debug_prop(gpu).into()),
             ("sdma_fw_version", chip.sdma_fw_version.into()),
-            ("unique_id", 0),
+            ("unique_id", gpu.unique_id()),
             ("num_xcc", chip.num_xcc.into()),
         ] {
             out.property(name, value);

@@ -249,6 +249,7 @@ static INTERFACE: Interface = Interface {
         before: &[],
         measure: (message::GET_METRICS_TABLE, 0),
         words: Metrics::WORDS,
+        serial: [Metrics::SERIAL.word(), Metrics::SERIAL.word() + 1],
         count: Some(Place::whole(Metrics::ACCUMULATION_COUNTER)),
         levels: levels::Source::Table {
             gfx: [fixed(Metrics::MIN_GFXCLK), fixed(Metrics::MAX_GFXCLK)],

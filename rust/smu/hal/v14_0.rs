@@ -177,6 +177,7 @@ const SERVICE: Service = Service {
     address_low: message::SET_DRIVER_ADDRESS_LOW,
     measure: (message::GET_TABLE, smu::table::METRICS),
     words: Metrics::WORDS,
+    serial: [Metrics::SERIAL_LOW.word(), Metrics::SERIAL_HIGH.word()],
     count: None,
     levels: levels::Source::Asked {
         features: [message::GET_FEATURES_HIGH, message::GET_FEATURES_LOW],

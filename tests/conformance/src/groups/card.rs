@@ -5,6 +5,7 @@ use super::drm::{number, pci};
 use super::*;
 use crate::fixture::{GTT, VRAM};
 use crate::row::{row, Answer, Row};
+use rkfd_bare::node;
 use rkfd_uapi::amdgpu::{FW_GFX_MEC, FW_SMC, INFO_FW_VERSION};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -60,6 +61,7 @@ fn version(c: &Ctx, file: &str) -> Result<Option<u64>, String> {
 pub fn rows() -> Vec<Row> {
     const M: &str = "sysfs mem_info";
     const P: &str = "sysfs current_compute_partition";
+    const U: &str = "sysfs unique_id";
     const F: &str = "sysfs fw_version";
     vec![
         row(M, "all of VRAM fills BAR 0", Want::Computed, "amd/amdgpu/amdgpu_vram_mgr.c: amdgpu_mem_info_vram_total_show", |c| as_bar(c, "mem_info_vram_total")),
@@ -81,6 +83,11 @@ pub fn rows() -> Vec<Row> {
         row(P, "all dies of gfx942 are one; others have none", YES, "amd/amdgpu/amdgpu_gfx.c: amdgpu_gfx_get_current_compute_partition", |c| {
             let wanted = c.node.gfx942().then_some("SPX\n");
             Ok(holds(text(c, "current_compute_partition")?.as_deref() == wanted))
+        }),
+        row(U, "is the topology's, in 16 digits", YES, "amd/pm/amdgpu_pm.c: amdgpu_get_unique_id", |c| {
+            let properties = node::properties(&format!("{}/1/properties", node::NODES))?;
+            let number = properties.get("unique_id").copied().unwrap_or(0);
+            Ok(holds(number != 0 && text(c, "unique_id")? == Some(format!("{number:016x}\n"))))
         }),
         row(F, "mec_fw_version is INFO's; of a version that isn't known there is no file", Want::Computed, "amd/amdgpu/amdgpu_ucode.c: amdgpu_ucode_sys_visible", |c| {
             let known = number(c, INFO_FW_VERSION, [FW_GFX_MEC, 0, 0, 0], 0, 4)?;

@@ -84,7 +84,10 @@ const MANAGED: [&str; 1] = ["ip_block_mask=0x7f"];
 pub fn managed() -> Scenario {
     let about =
         "stock amdgpu.ko starts a cold device with power management, and shows what it measures";
-    let scenario = Scenario::new("amdgpu-dpm", about).scheduled_by(Scheduler::Cpsch);
+    let scenario = Scenario::new("amdgpu-dpm", about)
+        .scheduled_by(Scheduler::Cpsch)
+        .emulator_arg(sensors::SERIAL[0])
+        .emulator_arg(sensors::SERIAL[1]);
     let smu = [
         ("smu", "SMU is initialized successfully"),
         RUNS[0],
@@ -93,6 +96,7 @@ pub fn managed() -> Scenario {
         RUNS[3],
     ];
     all_steps(started(scenario, &MANAGED), &smu)
+        .step(Step::sh("unique", 60, sensors::UNIQUE))
         .step(Step::sh("sensors", 60, sensors::SHOW))
         .step(Step::sh("levels", 60, sensors::LEVELS))
         .step(Step::sh("metrics", 60, &sensors::metrics::beside_others()))

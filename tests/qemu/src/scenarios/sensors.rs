@@ -29,6 +29,11 @@ pub(super) const LEVELS: &str = "cd /sys/bus/pci/devices/0000:00:01.0 && cat pp_
     grep -q '^0: 132Mhz' pp_dpm_sclk && grep -q ': 2100Mhz' pp_dpm_sclk && [ $(grep -c '[*]' pp_dpm_sclk) = 1 ] && \
     [ $(grep -c Mhz pp_dpm_mclk) = 4 ] && [ $(grep -c '[*]' pp_dpm_mclk) = 1 ]";
 
+/// The serial number that the device is given, and what shows it.
+pub(super) const SERIAL: [&str; 2] = ["--serial", "1eed0123456789ab"];
+pub(super) const UNIQUE: &str = "grep -x 1eed0123456789ab /sys/bus/pci/devices/0000:00:01.0/unique_id && \
+    grep -x \"unique_id $(printf %u 0x1eed0123456789ab)\" /sys/devices/virtual/kfd/kfd/topology/nodes/1/properties";
+
 fn sensors() -> Scenario {
     let load = format!(
         "vectoradd {VADD} 1048576 >/dev/null 2>&1 & P=$!; cd /sys/bus/pci/devices/0000:00:01.0; \
@@ -42,12 +47,15 @@ fn sensors() -> Scenario {
         "vectoradd",
     )
     .scheduled_by(Scheduler::Cpsch)
+    .emulator_arg(SERIAL[0])
+    .emulator_arg(SERIAL[1])
     .step(Step::insmod(MODULE))
     .step(Step::sh(
         "version",
         60,
         "dmesg | grep 'the management unit runs, version 85.121.0, interface 0x8042024'",
     ))
+    .step(Step::sh("unique", 60, UNIQUE))
     .step(Step::sh("idle", 60, SHOW))
     .step(Step::sh("levels", 60, LEVELS))
     .step(Step::sh("metrics", 60, &metrics::beside_others()))

@@ -5,7 +5,7 @@
 //! (`smu_v14_0_2_get_smu_metrics_data`). `gpu_metrics` is `struct gpu_metrics_v1_3`, whose offsets are repeated here.
 
 use super::super::{with_vadd, MODULE, VADD};
-use super::{gone, metrics, shown};
+use super::{gone, metrics, shown, SERIAL, UNIQUE};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
@@ -46,12 +46,15 @@ pub(super) fn sensors() -> Scenario {
         "vectoradd",
     )
     .scheduled_by(Scheduler::Mes)
+    .emulator_arg(SERIAL[0])
+    .emulator_arg(SERIAL[1])
     .step(Step::insmod(MODULE))
     .step(Step::sh(
         "version",
         60,
         "dmesg | grep 'the management unit runs, version 104.80.0, interface 0x2e'",
     ))
+    .step(Step::sh("unique", 60, UNIQUE))
     .step(Step::sh("idle", 60, SHOW))
     .step(Step::sh("levels", 60, LEVELS))
     .step(Step::sh(
