@@ -10,6 +10,8 @@
 
 use super::layout::*;
 
+pub mod names;
+
 /// Distance of the binary from the end of VRAM, and the size set aside for it.
 pub const OFFSET_FROM_END: u64 = 64 << 10;
 /// Largest binary Linux reads (`DISCOVERY_TMR_SIZE`).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What a card has and what runs it, as files of the PCI device by amdgpu's names, which rocm-smi and amd-smi read:
-//! memory (`mem_info_*`), the mode of its partitions, its serial number, and versions of firmware.
+//! memory (`mem_info_*`), the mode of its partitions, its serial number, versions of firmware, and its blocks
+//! (`ip_discovery`).
 //!
 //! Sources: Linux, `amdgpu_vram_mgr.c`, `amdgpu_gtt_mgr.c`, `amdgpu_gfx.c` (`current_compute_partition`), `pm/amdgpu_pm.c`
 //! (`unique_id`), `amdgpu_ucode.c` (`fw_version`: what isn't known has no file).
@@ -30,6 +31,10 @@ use kernel::{
         Mutex, //
     }, //
 };
+
+mod ip_blocks;
+
+use ip_blocks::IpBlocks;
 
 /// What a file shows.
 enum What {
@@ -140,9 +145,10 @@ impl Values for Card {
     }
 }
 
-/// A GPU's own files, and its folder `fw_version`.
+/// A GPU's own files, its folder `fw_version`, and those of its blocks.
 struct Folders {
     id: GpuId,
+    _blocks: Option<IpBlocks>,
     _own: Folder<Card>,
     _versions: Folder<Card>,
 }
@@ -181,6 +187,7 @@ impl Cards {
         };
         let folders = Folders {
             id: gpu.id(),
+            _blocks: IpBlocks::new(gpu)?,
             _own: folder(None, &OWN, 0)?,
             _versions: folder(Some(c"fw_version"), &VERSIONS, OWN.len())?,
         };

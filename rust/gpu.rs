@@ -15,7 +15,10 @@ use crate::{
     chip::ChipInfo,
     counts::Work,
     device::Handle,
-    discovery::GcInfo,
+    discovery::{
+        Discovery,
+        GcInfo, //
+    },
     doorbell::{
         Doorbells,
         Slice, //
@@ -241,9 +244,9 @@ impl Gpu {
         &self.copier
     }
 
-    /// What the device lists of itself, as firmware left it.
-    pub(crate) fn discovery_binary(&self) -> &[u8] {
-        self.regs.discovery().binary()
+    /// What the device lists of itself.
+    pub(crate) fn discovery(&self) -> &Discovery {
+        self.regs.discovery()
     }
 
     /// What the device lists of its graphics core.

@@ -32,7 +32,7 @@ impl debugfs::BinaryWriter for Table {
         writer: &mut UserSliceWriter,
         offset: &mut file::Offset,
     ) -> Result<usize> {
-        writer.write_slice_file(self.0.discovery_binary(), offset)
+        writer.write_slice_file(self.0.discovery().binary(), offset)
     }
 }
 

@@ -11,10 +11,17 @@
 use super::chrdev::Node;
 use core::{
     fmt::Write,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     bindings,
+    device::{
+        Bound,
+        Device, //
+    },
     error::to_result,
     page::PAGE_SIZE,
     prelude::*,
@@ -174,7 +181,7 @@ extern "C" fn show<T: Show>(
     };
     let files = T::files().iter().map(|file| &raw const file.0);
     let own = inner.own.iter().map(|own| &raw const own.attribute);
-    let file = Iterator::chain(files, own).position(|at| core::ptr::eq(at, attr));
+    let file = Iterator::chain(files, own).position(|at| ptr::eq(at, attr));
     let mut text = Text::new(buffer);
     match file
         .ok_or(EINVAL)
@@ -237,9 +244,7 @@ impl Dir {
         for file in Iterator::chain(files, own) {
             // SAFETY: The object is added; the attribute is a static, or lives until the object's release, which comes
             // after its files were removed.
-            to_result(unsafe {
-                bindings::sysfs_create_file_ns(kobj.as_ptr(), file, core::ptr::null())
-            })?;
+            to_result(unsafe { bindings::sysfs_create_file_ns(kobj.as_ptr(), file, ptr::null()) })?;
         }
         Ok(dir)
     }
@@ -257,6 +262,40 @@ impl Dir {
         files: KVec<CString>,
     ) -> Result<Self> {
         Self::add(self.0.as_ptr(), name, data, files)
+    }
+
+    /// A folder of a device.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM; EEXIST when there is such a folder, without the warning that the kernel has for it.
+    pub(crate) fn of_device<T: Show>(device: &Device<Bound>, name: &CStr, data: T) -> Result<Self> {
+        let plain: &Device = device;
+        let device = ptr::from_ref(plain).cast_mut().cast::<bindings::device>();
+        // SAFETY: The device is there, as we have it by reference.
+        let parent = unsafe { &raw mut (*device).kobj };
+        // SAFETY: As above; the folder of a device is there as long as the device is bound.
+        let existing = unsafe {
+            bindings::kernfs_find_and_get_ns((*parent).sd, name.as_char_ptr(), ptr::null())
+        };
+        if !existing.is_null() {
+            // SAFETY: The call above gave a reference.
+            unsafe { bindings::kernfs_put(existing) };
+            return Err(EEXIST);
+        }
+        Self::add(parent, name, data, KVec::new())
+    }
+
+    /// Another name, in this folder, for one in it. It goes with this folder.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, EEXIST when there is such a name.
+    pub(crate) fn link(&self, name: &CStr, to: &Self) -> Result {
+        // SAFETY: Both objects were added, and are there as long as the references; the name is copied.
+        to_result(unsafe {
+            bindings::sysfs_create_link(self.0.as_ptr(), to.0.as_ptr(), name.as_char_ptr())
+        })
     }
 
     /// A folder of a character device.

@@ -48,3 +48,31 @@ fn discovery_tables_are_linux_s() {
     // The C names of the tables are typedefs of structures with the same tag.
     compare(Probe::new(&["discovery.h"], &flags), &[discovery::LAYOUTS]);
 }
+
+#[test]
+fn blocks_have_linux_s_names() {
+    let path = linux().join(AMD).join("amdgpu/amdgpu_discovery.c");
+    let source = std::fs::read_to_string(path).unwrap();
+    let (_, list) = source.split_once("hw_id_names[HW_ID_MAX] = {").unwrap();
+    let (list, _) = list.split_once("};").unwrap();
+    let names: Vec<(&str, &str)> = list
+        .lines()
+        .filter_map(|line| {
+            let (id, name) = line.trim().strip_prefix('[')?.split_once(']')?;
+            Some((id, name.split('"').nth(1)?))
+        })
+        .collect();
+    let flags = includes(&linux(), &[&format!("{AMD}/include")]);
+    let mut probe = Probe::new(&["soc15_hw_ip.h"], &flags);
+    for (id, _) in &names {
+        probe.value(id);
+    }
+    let answers = probe.run();
+    for ((id, name), answer) in names.iter().zip(&answers) {
+        let known = u16::try_from(answer.bit)
+            .ok()
+            .and_then(discovery::names::name);
+        assert_eq!(known, Some(*name), "{id}");
+    }
+    assert_eq!(names.len(), discovery::names::NAMES.len());
+}

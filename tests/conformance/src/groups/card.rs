@@ -62,6 +62,7 @@ pub fn rows() -> Vec<Row> {
     const M: &str = "sysfs mem_info";
     const P: &str = "sysfs current_compute_partition";
     const U: &str = "sysfs unique_id";
+    const I: &str = "sysfs ip_discovery";
     const F: &str = "sysfs fw_version";
     vec![
         row(M, "all of VRAM fills BAR 0", Want::Computed, "amd/amdgpu/amdgpu_vram_mgr.c: amdgpu_mem_info_vram_total_show", |c| as_bar(c, "mem_info_vram_total")),
@@ -88,6 +89,29 @@ pub fn rows() -> Vec<Row> {
             let properties = node::properties(&format!("{}/1/properties", node::NODES))?;
             let number = properties.get("unique_id").copied().unwrap_or(0);
             Ok(holds(number != 0 && text(c, "unique_id")? == Some(format!("{number:016x}\n"))))
+        }),
+        row(I, "the graphics core by its name: number and version", Want::Computed, "amd/amdgpu/amdgpu_discovery.c: ip_hw_instance_attr_show; amd/amdkfd/kfd_device.c: kgd2kfd_probe", |c| {
+            let part = |file: &str| bytes(c, &format!("ip_discovery/die/0/GC/0/{file}"));
+            let found = [part("hw_id")?, part("major")?, part("minor")?, part("revision")?];
+            let wanted = if c.node.gfx942() { [11, 9, 4, 3] } else { [11, 12, 0, 1] };
+            let one = |parts: [u64; 4]| parts.into_iter().fold(0, |all, part| (all << 8) | part);
+            Ok(Got::Pair(one(found), one(wanted)))
+        }),
+        row(I, "as many blocks as the die says, none of them fused off", Want::Computed, "amd/amdgpu/amdgpu_discovery.c: num_ips_show, harvest_show", |c| {
+            let die = format!("{}/ip_discovery/die/0", pci(c)?);
+            let folders = |path: &str| {
+                let entries = std::fs::read_dir(path).map_err(|e| format!("{path}: {e}"))?;
+                let all: Vec<String> = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path().display().to_string()).collect();
+                Ok::<_, String>(all)
+            };
+            let mut whole = 0;
+            for kind in folders(&die)? {
+                for instance in folders(&kind)? {
+                    let harvest = std::fs::read_to_string(format!("{instance}/harvest")).map_err(|e| format!("{instance}: {e}"))?;
+                    whole += u64::from(harvest == "0x0\n");
+                }
+            }
+            Ok(Got::Pair(whole, bytes(c, "ip_discovery/die/0/num_ips")?))
         }),
         row(F, "mec_fw_version is INFO's; of a version that isn't known there is no file", Want::Computed, "amd/amdgpu/amdgpu_ucode.c: amdgpu_ucode_sys_visible", |c| {
             let known = number(c, INFO_FW_VERSION, [FW_GFX_MEC, 0, 0, 0], 0, 4)?;

@@ -78,7 +78,8 @@ fn gone() -> Step {
     Step::sh(
         "gone",
         60,
-        "! ls /sys/bus/pci/devices/0000:00:01.0/hwmon /sys/bus/pci/devices/0000:00:01.0/pp_dpm_sclk 2>/dev/null",
+        "! ls /sys/bus/pci/devices/0000:00:01.0/hwmon /sys/bus/pci/devices/0000:00:01.0/pp_dpm_sclk \
+         /sys/bus/pci/devices/0000:00:01.0/ip_discovery 2>/dev/null",
     )
 }
 
