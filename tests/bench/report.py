@@ -174,6 +174,16 @@ def points(runs):
     return table(["curve", "chip", "things there: times the floor"], rows)
 
 
+def takes(runs):
+    """The table of what each thing takes: bytes of the kernel's memory, and of VRAM."""
+    rows = []
+    for run in runs:
+        for taken in run.get("memory", []):
+            count = taken["count"]
+            rows.append([taken["name"], run["chip"], f"{count:,}", *(short(taken[key] / count) for key in ("kernel", "vram"))])
+    return table(["one of", "chip", "made", "bytes of the kernel's memory", "bytes of VRAM"], rows)
+
+
 def text(runs, folder):
     """Everything, in Markdown; `folder` is where the SVG files are, for links."""
     conditions = ", ".join(f"{run['chip']} by {run['accel']}" for run in runs)
@@ -181,6 +191,8 @@ def text(runs, folder):
     if folder:
         parts += [f"![{title}]({folder}/{name}.svg)" for name, title, _ in curves.drawings(runs)]
     parts += [points(runs), *(requests(run) for run in runs if run["requests"])]
+    if any(run.get("memory") for run in runs):
+        parts.append(takes(runs))
     return "\n\n".join(parts) + "\n"
 
 

@@ -88,7 +88,8 @@ class Document(unittest.TestCase):
             folder = pathlib.Path(name)
             for chip in ("navi48", "mi308x"):
                 run = {"chip": chip, "accel": "TCG", "requests": [request("GET_VERSION")],
-                       "curves": [curve("exit/queues", (0, 3.0), (4, 5.0), (16, 18.0))]}
+                       "curves": [curve("exit/queues", (0, 3.0), (4, 5.0), (16, 18.0))],
+                       "memory": [{"name": "event", "count": 4000, "kernel": 512_000, "vram": 0}]}
                 (folder / f"{chip}.json").write_text(json.dumps(run))
             document = folder / "performance.md"
             document.write_text(f"# P\n\n{report.BEGIN}\nold\n{report.END}\n\nmore\n")
@@ -99,6 +100,7 @@ class Document(unittest.TestCase):
             self.assertNotIn("old", text)
             self.assertTrue(text.startswith("# P\n") and text.endswith("\n\nmore\n"))
             self.assertEqual(text.count("| GET_VERSION |"), 2)
+            self.assertIn("| event | navi48 | 4,000 | 128 | 0 |", text)
             self.assertIn("](performance/exits.svg)", text)
             picture = xml.etree.ElementTree.parse(folder / "performance" / "exits.svg")
             lines = picture.findall("{http://www.w3.org/2000/svg}polyline")

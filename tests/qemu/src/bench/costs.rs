@@ -6,8 +6,8 @@ use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 
 /// The parts of the program, and of what a runner is asked for.
-pub const PARTS: [&str; 6] = [
-    "requests", "queues", "objects", "events", "signals", "exits",
+pub const PARTS: [&str; 7] = [
+    "requests", "queues", "objects", "events", "signals", "exits", "memory",
 ];
 
 /// What each line counts.
@@ -89,6 +89,32 @@ impl Figure {
     }
 }
 
+/// What some things of a kind take together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// How many things.
+    pub count: u64,
+    /// Bytes of the kernel's memory.
+    pub kernel: i64,
+    /// Bytes of VRAM.
+    pub vram: i64,
+}
+
+impl Taken {
+    /// Reads `NUMBER kernel=BYTES vram=BYTES`.
+    fn of(words: &str) -> Option<Self> {
+        let mut words = words.split_whitespace();
+        let count = words.next()?.parse().ok().filter(|count| *count > 0)?;
+        let kernel = words.next()?.strip_prefix("kernel=")?.parse().ok()?;
+        let vram = words.next()?.strip_prefix("vram=")?.parse().ok()?;
+        Some(Self {
+            count,
+            kernel,
+            vram,
+        })
+    }
+}
+
 /// All figures of a run.
 #[derive(Debug, Default)]
 pub struct Costs {
@@ -96,10 +122,12 @@ pub struct Costs {
     pub requests: Vec<(String, Figure)>,
     /// Curves, each with its points.
     pub curves: Vec<(String, Vec<(u64, Figure)>)>,
+    /// What kinds of things take.
+    pub memory: Vec<(String, Taken)>,
 }
 
 impl Costs {
-    /// Reads the lines `cost NAME ...` and `point CURVE NUMBER ...`; others are left out.
+    /// Reads the lines `cost NAME ...`, `point CURVE NUMBER ...` and `takes NAME NUMBER ...`; others are left out.
     pub fn of(output: &[String]) -> Result<Self, String> {
         let mut costs = Self::default();
         for line in output {
@@ -115,6 +143,11 @@ impl Costs {
                     Some((_, points)) => points.push(point),
                     None => costs.curves.push((name.into(), vec![point])),
                 }
+            } else if let Some(rest) = line.strip_prefix("takes ") {
+                let (name, words) = rest.split_once(' ').unwrap_or((rest, ""));
+                let taken = Taken::of(words);
+                let taken = taken.ok_or_else(|| format!("'{line}' has no bytes"))?;
+                costs.memory.push((name.into(), taken));
             }
         }
         Ok(costs)
@@ -151,11 +184,20 @@ impl Costs {
             });
             json!({ "name": name, "points": points.collect::<Vec<_>>() })
         });
+        let memory = self.memory.iter().map(|(name, taken)| {
+            let Taken {
+                count,
+                kernel,
+                vram,
+            } = taken;
+            json!({ "name": name, "count": count, "kernel": kernel, "vram": vram })
+        });
         json!({
             "chip": chip,
             "accel": accel,
             "requests": requests.collect::<Vec<_>>(),
             "curves": curves.collect::<Vec<_>>(),
+            "memory": memory.collect::<Vec<_>>(),
         })
     }
 }
@@ -180,6 +222,7 @@ mod tests {
             format!("cost GET_VERSION {}", words("sleeps", 0)),
             format!("point exit/queues 4 {}", words("unmaps", 3)),
             format!("point exit/queues 16 {}", words("unmaps", 9)),
+            "takes event 4000 kernel=512000 vram=-4096".into(),
         ];
         let costs = Costs::of(&output).unwrap();
         assert_eq!(costs.request("GET_VERSION").unwrap().ratio, 1.5);
@@ -190,6 +233,9 @@ mod tests {
         let json = costs.json("navi48", "tcg");
         assert_eq!(json["requests"][0]["counts"]["sleeps"], 0);
         assert_eq!(json["curves"][0]["points"][1]["n"], 16);
+        assert_eq!(json["memory"][0]["name"], "event");
+        assert_eq!(json["memory"][0]["kernel"], 512_000);
+        assert_eq!(json["memory"][0]["vram"], -4096);
     }
 
     #[test]
@@ -206,6 +252,8 @@ mod tests {
                 words("", 0).replace("samples=7", "samples=0")
             ),
             format!("point exit/queues many {}", words("", 0)),
+            "takes event 0 kernel=512000 vram=0".into(),
+            "takes event 4000 kernel=512000".into(),
         ] {
             assert!(Costs::of(&[bad.clone()]).is_err(), "{bad}");
         }

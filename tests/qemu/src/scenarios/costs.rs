@@ -85,10 +85,18 @@ pub fn all() -> Vec<Scenario> {
     )
     .without_trace()
     .step(Step::insmod(MODULE))
+    .step(group())
     .steps(brief)
     .step(Step::Rmmod("rkfd".into()))
     .check(counted);
     vec![scenario]
+}
+
+/// The memory cgroup in which it is counted what things take.
+fn group() -> Step {
+    let sh = "mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && \
+              echo +memory > /tmp/groups/cgroup.subtree_control && mkdir /tmp/groups/costs";
+    Step::sh("group", 60, sh)
 }
 
 /// Steps that measure these parts in full.
@@ -99,7 +107,8 @@ pub fn steps(parts: &[&str]) -> Vec<Step> {
         let name = format!("costs-{part}");
         Step::run(&name, LIMIT, &["/bin/costs", VADD, part])
     };
-    parts.iter().map(step).collect()
+    let group = parts.contains(&"memory").then(group);
+    group.into_iter().chain(parts.iter().map(step)).collect()
 }
 
 /// Every request and curve is there, and the counts of some are what Linux' sources have them do.
@@ -155,6 +164,11 @@ fn counted(outcome: &Outcome) -> Result<(), String> {
         return Err(format!(
             "{flushes} flushes when a process with {n} objects ends"
         ));
+    }
+    // An event is a node of a tree with three words (`struct rb_node`), at least, and no more than a page.
+    match costs.memory.first() {
+        Some((_, taken)) if (24..4096).contains(&(taken.kernel / taken.count as i64)) => {}
+        other => return Err(format!("of events is said that they take {other:?}")),
     }
     let signal = costs.curve("dispatch+WAIT_EVENTS/processes")?;
     match signal

@@ -32,15 +32,18 @@ pub enum Kind {
     Gpu,
     /// A queue that computes, one dispatch after the other.
     Working,
+    /// Nothing, and hasn't opened the driver.
+    Idle,
 }
 
 impl Kind {
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 6] = [
         (Self::Queues, "queues"),
         (Self::Objects, "objects"),
         (Self::Events, "events"),
         (Self::Gpu, "gpu"),
         (Self::Working, "working"),
+        (Self::Idle, "idle"),
     ];
 }
 
@@ -178,8 +181,10 @@ pub fn run() -> Result<(), Failure> {
             Ok(signals.len())
         });
     }
-    if let Kind::Working = kind {
-        return work();
+    match kind {
+        Kind::Working => return work(),
+        Kind::Idle => return serve(|_, _| Ok(0)),
+        _ => {}
     }
     let process = Process::new()?;
     match kind {
@@ -221,6 +226,6 @@ pub fn run() -> Result<(), Failure> {
                 Ok(events.len())
             })
         }
-        Kind::Gpu | Kind::Working => Ok(()),
+        Kind::Gpu | Kind::Working | Kind::Idle => Ok(()),
     }
 }

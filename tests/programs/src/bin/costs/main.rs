@@ -11,9 +11,11 @@
 //! * `objects`: ALLOC, MAP, UNMAP and FREE beside objects of this and of another process;
 //! * `events`: WAIT_EVENTS for many events, among many, and beside many waiters;
 //! * `signals`: from a dispatch to its waiter's waking, beside processes;
-//! * `exits`: a process ends that has objects, queues or events.
+//! * `exits`: a process ends that has objects, queues or events;
+//! * `memory`: what each thing takes of the kernel's memory and of the GPU's.
 //!
-//! It prints lines `cost NAME KEY=VALUE ...` and `point CURVE NUMBER KEY=VALUE ...`; `measure` says what they mean.
+//! It prints lines `cost NAME KEY=VALUE ...` and `point CURVE NUMBER KEY=VALUE ...`; `measure` says what they mean, and
+//! `memory` what `takes NAME NUMBER KEY=VALUE ...` does.
 //! Other second arguments are the processes beside it (`beside`).
 
 mod belongings;
@@ -22,6 +24,7 @@ mod counts;
 mod events;
 mod exits;
 mod measure;
+mod memory;
 mod objects;
 mod process;
 mod queues;
@@ -76,6 +79,7 @@ fn run(part: &str) -> Result<(), Failure> {
         "events" => events::run(pace),
         "signals" => signals::run(pace),
         "exits" => exits::run(pace),
+        "memory" => memory::run(pace),
         other => Err(Failure::new(format_args!("there is no part '{other}'"))),
     }
 }
