@@ -38,11 +38,11 @@ need() {
         "install it, on Debian or Ubuntu with: apt-get install $2"
 }
 
-# clock NAME LOG COMMAND...: run it with its output in the log, and show that it is alive: on a
-# terminal by a moving clock, otherwise by a line every 30 s.
+# clock NAME LOG PID: wait for a command in the background whose output is in the log, and show that it is alive: on
+# a terminal by a moving clock, otherwise by a line every 30 s. The caller starts it, since bash doesn't stop functions
+# at an error that are called where a status is asked for.
 clock() {
-    local name=$1 log=$2 start=$SECONDS pid last=0 t status=0; shift 2
-    "$@" >"$log" 2>&1 </dev/null & pid=$!
+    local name=$1 log=$2 pid=$3 start=$SECONDS last=0 t status=0
     # What runs in the background does not hear Ctrl-C.
     trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
     while kill -0 "$pid" 2>/dev/null; do
@@ -72,7 +72,8 @@ building() {
     sweep_logs
     log=$(mktemp "$CACHE/building-XXXXXX")
     exec {lock}<"$log"; flock -s "$lock"
-    clock "building $name" "$log" "$@" || status=$?
+    "$@" >"$log" 2>&1 </dev/null &
+    clock "building $name" "$log" $! || status=$?
     grep -vE '^ *(Compiling|Checking|Finished|Fresh|Blocking|Download(ing|ed)|Updating|Locking|Adding) |^/cache/[^ ]*$' "$log" >&2 || true
     rm -f -- "$log"; exec {lock}<&-
     return "$status"
@@ -85,7 +86,8 @@ step() {
     local log; log="$CACHE/log-$(basename "$stamp").txt"
     local start=$SECONDS
     say "$name (log: $log)"
-    if ! clock "$name" "$log" "$@"; then
+    "$@" >"$log" 2>&1 </dev/null &
+    if ! clock "$name" "$log" $!; then
         tail -n 15 "$log" >&2
         ! grep -qE 'emporary failure resolving|ould not resolve|nable to connect|onnection (refused|timed out)|etwork is unreachable' "$log" ||
             say "the network cannot be reached; behind a proxy set http_proxy and https_proxy"
