@@ -94,10 +94,11 @@ const SERIALS: &str =
 const USER: &str = "echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd; mkdir /tmp/user && chown 1000:1000 /tmp/user && \
     as() { start-stop-daemon -S -q -c 1000:1000 -x /bin/rkfd -- capture --yes $1 >/tmp/said 2>&1; }; \
     as /tmp/user/user.tar && mv /tmp/user/user.tar /tmp && unpack user.tar && cat CONTENTS && \
-    for what in \"the discovery table of $S\" 'PCI configuration space' 'the kernel log' 'a trace' 'the module'; do \
+    for what in \"/sys/kernel/debug/rkfd/$S/discovery\" 'PCI configuration space' 'the kernel log' 'a trace' 'the module'; do \
     grep \"^missing  $what\" CONTENTS | grep -q 'next: sudo rkfd capture' || exit 1; done; \
     [ $(stat -c %s gpu/$S/pci/config) = 64 ] && ! [ -e gpu/$S/discovery.bin ] && ! grep -r heron-7 . && \
     same topology/nodes/1/gpu_id /sys/devices/virtual/kfd/kfd/topology/nodes/1/gpu_id && \
+    same gpu/$S/ip_discovery/die/0/11/0/base_addr $D/ip_discovery/die/0/11/0/base_addr && \
     [ $(stat -c %s /tmp/user.tar) -lt $(stat -c %s /tmp/root.tar) ] && ! as /root/user.tar && \
     cat /tmp/said && grep -q 'rkfd: /root/user.tar: Permission denied' /tmp/said";
 
