@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 const SYSFS: &str = "/sys/class/kfd/kfd/proc";
-const DEBUGFS: &str = "/sys/kernel/debug/kfd";
+const DEBUGFS: &str = "/sys/kernel/debug";
 
 /// Reads one of them.
 pub fn one(process: &Process, rng: &mut Rng) {
@@ -27,8 +27,11 @@ pub fn one(process: &Process, rng: &mut Rng) {
             let what = rng.pick(&["gpuid", "size", "type"]);
             format!("{SYSFS}/{pid}/queues/{queue}/{what}")
         }
-        7 => format!("{DEBUGFS}/proc/{pid}/pasid_{gpu}"),
-        _ => format!("{DEBUGFS}/{}", rng.pick(&["mqds", "hqds", "rls"])),
+        7 => format!("{DEBUGFS}/kfd/proc/{pid}/pasid_{gpu}"),
+        _ => {
+            let what = rng.pick(&["kfd/mqds", "kfd/hqds", "kfd/rls", "rkfd/queues"]);
+            format!("{DEBUGFS}/{what}")
+        }
     };
     let start = Instant::now();
     // What is gone meanwhile isn't there, and what is being changed can't be told.
