@@ -37,7 +37,7 @@ What needs what:
   PCI configuration space past 64 bytes, debugfs, the trace          root
   the kernel log                                                     root, where kernel.dmesg_restrict is 1
   the discovery table, byte by byte    root, and rkfd (debugfs rkfd/SLOT) or amdgpu (dri/SLOT/amdgpu_discovery)
-  the discovery table, as text         amdgpu (ip_discovery of the PCI device); any user
+  the discovery table, as text         rkfd or amdgpu (ip_discovery of the PCI device); any user
 The table lies in VRAM. Without a driver nobody reads it for you, and neither does this command.
 
 Left out: the host's name, names of users and processes, the kernel's command line, lines of the log that programs wrote,
