@@ -224,12 +224,14 @@ impl Upcalls for Module {
     }
 
     fn try_signal(&self, _gpu: &Gpu, pasid: Pasid, id: u32, bits: u32) -> bool {
-        let process = self.processes.by_pasid(pasid);
-        let done = process.is_none_or(|process| process.events.try_signal(EventId::new(id), bits));
-        if done {
-            trace::event_signaled(pasid.get().into(), id, bits);
+        let trace = || trace::event_signaled(pasid.get().into(), id, bits);
+        match self.processes.by_pasid(pasid) {
+            Some(process) => process.events.try_signal(EventId::new(id), bits, trace),
+            None => {
+                trace();
+                true
+            }
         }
-        done
     }
 
     fn is_debugged_fault(&self, gpu: &Gpu, fault: &VmFault) -> bool {

@@ -21,10 +21,12 @@ impl Events {
     }
 
     /// As [`signal`](Self::signal), but doesn't wait: false when the program, or another signal, has
-    /// the mutex, and nothing was done.
-    pub(crate) fn try_signal(&self, id: EventId, bits: u32) -> bool {
+    /// the mutex, and nothing was done. Calls `trace` before anyone wakes, so that a trace shows the
+    /// signal before what follows from it.
+    pub(crate) fn try_signal(&self, id: EventId, bits: u32, trace: impl FnOnce()) -> bool {
         match self.state.try_lock() {
             Some(mut state) => {
+                trace();
                 state.signal(id, bits);
                 true
             }
