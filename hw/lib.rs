@@ -28,3 +28,4 @@ pub mod regs;
 pub mod sdma;
 pub mod smu;
 pub mod value;
+pub mod vbios;

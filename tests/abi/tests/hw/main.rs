@@ -13,6 +13,7 @@ mod psp;
 mod registers;
 mod sdma;
 mod smu;
+mod vbios;
 
 const AMD: &str = "drivers/gpu/drm/amd";
 
