@@ -79,6 +79,8 @@ pub struct Chip {
     pub rev_id: u32,
     /// Video memory in bytes.
     pub vram_size: u64,
+    /// What that is made of.
+    pub memory: vbios::Memory,
     /// Size of the doorbell BAR in bytes.
     pub doorbell_size: u64,
     /// Size of the register BAR in bytes.
@@ -178,6 +180,7 @@ impl Chip {
             class: self.class,
             name: self.name,
             scratch: scratch.map_or(0, |at| (at / 4) as u32),
+            memory: self.memory,
         };
         card.image()
     }
@@ -188,6 +191,7 @@ impl Chip {
         nbio::Wiring {
             tables: tables.map(|b| b.table).collect(),
             rev_id: self.rev_id,
+            vram_vendor: self.memory.vendor,
             hole: self.hdp_hole,
             before_doorbells: (self.before_doorbells)(self.xccs()),
             graphics: self.graphics_routes,

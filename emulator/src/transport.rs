@@ -7,7 +7,7 @@
 //! | BAR0 | VRAM | memory file, mapped by the guest; what lies beyond VRAM is trapped |
 //! | BAR2 | doorbells | memory file, mapped by the guest |
 //! | BAR5 | registers | trapped |
-//! | 6 | expansion ROM of a device that starts cold | trapped |
+//! | 6 | expansion ROM | trapped |
 //! | 7 | configuration space | trapped |
 //!
 //! QEMU holds its big lock during a trapped access, so everything here answers at once. The crate
@@ -21,7 +21,6 @@ pub mod control;
 use crate::blocks::vbios;
 use crate::chip::device::Device;
 use crate::memory::host::Mapping;
-use crate::rules::is_cold;
 use crate::trace::Value;
 use config::{Config, Effect};
 use std::fs::File;
@@ -50,7 +49,7 @@ const CONFIG: u32 = VFIO_PCI_CONFIG_REGION_INDEX;
 pub struct Transport {
     device: Arc<Device>,
     config: Config,
-    /// The expansion ROM. A device that is warm has none: no driver asks it for what the ROM has.
+    /// The expansion ROM.
     rom: Vec<u8>,
 }
 
@@ -64,14 +63,10 @@ impl Transport {
     pub fn new(device: Arc<Device>) -> Self {
         let config = Config::new(device.soc.chip, vram_bar(device.soc.memory.vram.size()));
         device.soc.memory.bus.set_master(false);
-        let (config, rom) = match is_cold(&device.soc.rules) {
-            true => (config.with_rom(vbios::SIZE as u32), device.soc.chip.rom()),
-            false => (config, Vec::new()),
-        };
         Self {
+            config: config.with_rom(vbios::SIZE as u32),
+            rom: device.soc.chip.rom(),
             device,
-            config,
-            rom,
         }
     }
 

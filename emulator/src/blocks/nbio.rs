@@ -71,6 +71,9 @@ const NPS1: u8 = 1;
 /// (`ATOM_S7_ASIC_INIT_COMPLETE_MASK` in `include/atombios.h`).
 const INITIALIZED: (&str, u32) = ("BIF_BX0_BIOS_SCRATCH_7", 1 << 9);
 
+/// `BIOS_SCRATCH_4`, bits 3:0: who made the memory (`amdgpu/amdgpu_atomfirmware.c`).
+const VENDOR: &str = "BIF_BX0_BIOS_SCRATCH_4";
+
 /// How doorbells get to a client other than the command processor: by registers of NBIO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
@@ -102,6 +105,8 @@ pub struct Wiring {
     pub tables: Vec<&'static Table>,
     /// Silicon revision.
     pub rev_id: u32,
+    /// Who made its memory.
+    pub vram_vendor: u8,
     /// The page of the register BAR in which no register lies, where flushes of HDP may appear.
     pub hole: u64,
     /// What must be in which registers before the aperture is enabled.
@@ -132,10 +137,10 @@ impl Nbio {
                 .iter()
                 .any(|(start, end)| name.starts_with(start) && name.ends_with(end))
             {
-                let value = if name == INITIALIZED.0 {
-                    INITIALIZED.1
-                } else {
-                    0
+                let value = match name {
+                    VENDOR => wiring.vram_vendor.into(),
+                    name if name == INITIALIZED.0 => INITIALIZED.1,
+                    _ => 0,
                 };
                 registers.push((name, value));
             }

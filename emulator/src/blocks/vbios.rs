@@ -7,8 +7,8 @@
 //! `amdgpu/amdgpu_bios.c` (what is looked at). The chip's own firmware initializes it, so the lists of
 //! functions are empty, and the image's kind of code is none that a processor executes.
 
-/// Size of the image and of the ROM in bytes.
-pub const SIZE: usize = 64 << 10;
+/// Size of the image and of the ROM in bytes: smaller than a card's, which has code in it, too.
+pub const SIZE: usize = 4 << 10;
 
 /// Places that are fixed.
 mod at {
@@ -31,11 +31,13 @@ mod own {
     pub(super) const DATA: usize = 0x400;
     pub(super) const FIRMWARE_INFO: usize = 0x480;
     pub(super) const INDIRECT: usize = 0x500;
+    pub(super) const UMC_INFO: usize = 0x540;
 }
 
 /// Indices in `struct atom_master_list_of_data_tables_v2_1`, and how many there are.
 const FIRMWARE_INFO: usize = 4;
 const INDIRECT_ACCESS: usize = 23;
+const UMC_INFO: usize = 24;
 const DATA_TABLES: usize = 35;
 /// Functions in `struct atom_master_list_of_command_functions_v2_1`.
 const FUNCTIONS: usize = 81;
@@ -44,6 +46,19 @@ const FUNCTIONS: usize = 81;
 const NO_CODE: u8 = 0xff;
 /// No other image follows.
 const LAST: u8 = 0x80;
+
+/// The memory on a card.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// What it is (`enum atom_dgpu_vram_type`).
+    pub kind: u8,
+    /// Its channels; all of them, since the device lists one base die.
+    pub channels: u8,
+    /// A channel has as many bits as this power of two.
+    pub channel_width: u8,
+    /// Who made it, by AMD's numbers (Linux, `include/atombios.h`).
+    pub vendor: u8,
+}
 
 /// What of an image is its card's.
 pub struct Card {
@@ -55,6 +70,8 @@ pub struct Card {
     pub name: &'static str,
     /// The word address of `BIOS_SCRATCH_0`.
     pub scratch: u32,
+    /// Its memory.
+    pub memory: Memory,
 }
 
 impl Card {
@@ -83,6 +100,8 @@ impl Card {
         rom.word(entry(FIRMWARE_INFO), own::FIRMWARE_INFO);
         rom.word(entry(INDIRECT_ACCESS), own::INDIRECT);
         self.firmware_info(&mut rom);
+        rom.word(entry(UMC_INFO), own::UMC_INFO);
+        self.umc_info(&mut rom);
         // No method of indirect access.
         rom.table(own::INDIRECT, 8, (1, 1));
         rom.0
@@ -109,6 +128,15 @@ impl Card {
         long(8, 13_200);
         long(12, 9_000);
         long(24, self.scratch);
+    }
+
+    /// `struct atom_umc_info_v4_0`: no error correction by default.
+    fn umc_info(&self, rom: &mut Image) {
+        let memory = &self.memory;
+        rom.table(own::UMC_INFO, 84, (4, 0));
+        rom.put(own::UMC_INFO + 26, &[memory.kind]);
+        let channels = [memory.channels, memory.channel_width];
+        rom.put(own::UMC_INFO + 64, &channels);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
 use crate::blocks::psp::{self, Kind};
 use crate::blocks::smu::Smu;
+use crate::blocks::vbios::Memory;
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::engines::cpsch::Cp;
 use crate::engines::sdma::generation::V4_4_2;
@@ -19,6 +20,7 @@ use crate::engines::sdma::Shape;
 use crate::memory::generation::GFX9;
 use rkfd_hw::psp::firmware;
 use rkfd_hw::regs::{self, Block};
+use rkfd_hw::vbios::memory as kinds;
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
 mod hw_id {
@@ -190,6 +192,13 @@ pub const CPX: Chip = Chip {
     subsystem_id: 0x74a2,
     rev_id: 1,
     vram_size: 192 << 30,
+    // HBM3 with 8,192 bits. How these are told to be divided, and by whom it was made, isn't public.
+    memory: Memory {
+        kind: kinds::HBM3,
+        channels: 128,
+        channel_width: 6,
+        vendor: 6,
+    },
     doorbell_size: 2 << 20,
     mmio_size: 512 << 10,
     // `nbio_v7_9.c`.

@@ -9,6 +9,7 @@ use crate::blocks::discovery::gc;
 use crate::blocks::nbio::Route;
 use crate::blocks::psp::{self, Kind};
 use crate::blocks::smu14::Smu;
+use crate::blocks::vbios::Memory;
 use crate::device::facts::{GcShape, Ip, RegisterBlock};
 use crate::device::firmware::Firmware;
 use crate::engines::mes::Mes;
@@ -19,6 +20,7 @@ use rkfd_hw::psp::firmware as part;
 use rkfd_hw::regs::gc_12_0_0::GB_ADDR_CONFIG as ADDR;
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{self, Block};
+use rkfd_hw::vbios::memory as kinds;
 
 /// Hardware ids of blocks without registers here (`include/soc15_hw_ip.h`).
 mod hw_id {
@@ -134,6 +136,13 @@ pub const CHIP: Chip = Chip {
     subsystem_id: 0x0e0d,
     rev_id: 1,
     vram_size: 16 << 30,
+    // GDDR6 with 256 bits, in channels of 16.
+    memory: Memory {
+        kind: kinds::GDDR6,
+        channels: 16,
+        channel_width: 4,
+        vendor: 1,
+    },
     doorbell_size: 2 << 20,
     mmio_size: 512 << 10,
     // `nbif_v6_3_1.c`.

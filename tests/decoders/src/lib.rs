@@ -13,6 +13,7 @@ mod layouts;
 mod packets;
 mod rules;
 mod saved;
+mod vbios;
 
 pub use code::code;
 pub use device::device;
@@ -23,6 +24,7 @@ pub use packets::{aql, commands, frames, pm4, sdma};
 pub use rkfd_ranges::check_discovery as discovery;
 pub use rules::rules;
 pub use saved::saved;
+pub use vbios::vbios;
 
 /// A target.
 pub type Target = fn(&[u8]);
@@ -43,6 +45,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("firmware", firmware),
     ("discovery", discovery),
     ("saved", saved),
+    ("vbios", vbios),
 ];
 
 /// The whole words of some bytes, in the GPU's order: the least byte first.

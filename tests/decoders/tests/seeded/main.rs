@@ -4,6 +4,7 @@
 
 mod files;
 mod programs;
+mod roms;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
