@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What a card has and what runs it, as files of the PCI device by amdgpu's names, which rocm-smi and amd-smi read:
-//! memory (`mem_info_*`), the mode of its partitions, its serial number, versions of firmware, and its blocks
+//! memory (`mem_info_*`), the mode of its partitions, its serial number, its VBIOS, versions of firmware, and its blocks
 //! (`ip_discovery`).
 //!
 //! Sources: Linux, `amdgpu_vram_mgr.c`, `amdgpu_gtt_mgr.c`, `amdgpu_gfx.c` (`current_compute_partition`), `pm/amdgpu_pm.c`
-//! (`unique_id`), `amdgpu_ucode.c` (`fw_version`: what isn't known has no file).
+//! (`unique_id`), `amdgpu_atombios.c` (`vbios_version`, and `vbios_build` where there is one), `amdgpu_ucode.c`
+//! (`fw_version`: what isn't known has no file).
 //!
 //! Lock order: the list's lock is taken with none held.
 
@@ -18,8 +19,10 @@ use crate::{
         kobject::Text, //
     },
     gpu::Gpu,
+    hw::vbios::Image,
     limit::SystemMemory,
-    types::GpuId, //
+    types::GpuId,
+    vbios::Vbios, //
 };
 use core::fmt::Write;
 use kernel::{
@@ -43,6 +46,10 @@ enum What {
     Partition,
     /// Its serial number; nothing where that isn't known.
     Serial,
+    /// Who made its memory; no file where nothing tells.
+    Vendor,
+    /// A text of its VBIOS; no file where there is none.
+    Vbios(for<'a> fn(&Image<'a>) -> &'a [u8]),
     /// A firmware's version, 0 where it isn't known.
     Version(fn(&Gpu) -> u32),
 }
@@ -59,7 +66,7 @@ impl File {
 }
 
 /// Files of the PCI device.
-static OWN: [File; 8] = [
+static OWN: [File; 11] = [
     File::new(
         c"mem_info_vram_total",
         What::Bytes(|card| card.gpu.chip().vram_size),
@@ -82,8 +89,11 @@ static OWN: [File; 8] = [
         What::Bytes(|card| card.memory.limit()),
     ),
     File::new(c"mem_info_gtt_used", What::Bytes(|card| card.memory.used())),
+    File::new(c"mem_info_vram_vendor", What::Vendor),
     File::new(c"current_compute_partition", What::Partition),
     File::new(c"unique_id", What::Serial),
+    File::new(c"vbios_version", What::Vbios(|image| image.part_number())),
+    File::new(c"vbios_build", What::Vbios(|image| image.build())),
 ];
 
 /// Files of `fw_version`, numbered behind the others.
@@ -99,6 +109,23 @@ static VERSIONS: [File; 3] = [
     File::new(c"smc_fw_version", What::Version(Gpu::smu_version)),
 ];
 
+/// A maker of memory, by AMD's number for it (`amdgpu_vram_mgr.c`; numbers: `include/atombios.h`).
+fn vendor(number: u32) -> &'static str {
+    match number {
+        0x1 => "samsung",
+        0x2 => "infineon",
+        0x3 => "elpida",
+        0x4 => "etron",
+        0x5 => "nanya",
+        0x6 => "hynix",
+        0x7 => "mosel",
+        0x8 => "winbond",
+        0x9 => "esmt",
+        0xf => "micron",
+        _ => "unknown",
+    }
+}
+
 /// A GPU, and the memory that it shares with the others.
 struct Card {
     gpu: Arc<Gpu>,
@@ -110,8 +137,15 @@ impl Card {
         match what {
             What::Bytes(_) | What::Serial => true,
             What::Partition => self.gpu.chip().family.has_partitions,
+            What::Vendor => self.gpu.chip().vram.vendor != 0,
+            What::Vbios(of) => !self.vbios(*of).is_empty(),
             What::Version(of) => of(&self.gpu) != 0,
         }
+    }
+
+    fn vbios(&self, of: for<'a> fn(&Image<'a>) -> &'a [u8]) -> &[u8] {
+        let image = self.gpu.vbios().and_then(Vbios::image);
+        image.map_or(&[], |image| of(&image))
     }
 
     /// The files of a list that there are, with their numbers.
@@ -139,6 +173,11 @@ impl Values for Card {
                 0 => Ok(()),
                 serial => writeln!(out, "{serial:016x}"),
             },
+            What::Vendor => writeln!(out, "{}", vendor(self.gpu.chip().vram.vendor)),
+            What::Vbios(of) => {
+                out.bytes(self.vbios(of))?;
+                writeln!(out)
+            }
             What::Version(of) => writeln!(out, "{:#010x}", of(&self.gpu)),
         };
         written.map_err(|_| EINVAL)

@@ -33,11 +33,19 @@ pub(crate) struct Drm {
     pub(crate) family: u32,
     /// What the revision counts from.
     pub(crate) external_rev: u32,
-    /// Kind of VRAM and bits of its bus, where the chip alone decides them.
-    pub(crate) vram_type: u32,
-    pub(crate) vram_bit_width: u32,
     /// Active compute units are also reported as those that are always on.
     pub(crate) always_on: bool,
+}
+
+/// The memory on a card.
+#[derive(Clone, Copy)]
+pub(crate) struct VramKind {
+    /// One of amdgpu's `AMDGPU_VRAM_TYPE_`.
+    pub(crate) kind: u32,
+    /// Bits of its bus, 0 where nothing tells.
+    pub(crate) bits: u32,
+    /// Who made it, by AMD's numbers for them; 0 where nothing tells.
+    pub(crate) vendor: u32,
 }
 
 /// Copy engines of a chip, and their queues.
@@ -47,6 +55,8 @@ pub(crate) struct SdmaShape {
     /// Engines that can be used at most.
     pub(crate) max_engines: u32,
     pub(crate) queues_per_engine: u32,
+    /// Engines of a die that has memory of its own, where there are several such dies.
+    pub(crate) engines_per_die: u32,
     /// The first ones are not for user programs.
     pub(crate) reserved_queues: u32,
     /// What an engine's first doorbell is a multiple of.
@@ -86,6 +96,8 @@ pub(crate) struct Family {
     /// The name user programs know, such as "gfx942".
     pub(crate) name: &'static CStr,
     pub(crate) drm: Drm,
+    /// The memory of a card that has no VBIOS.
+    pub(crate) vram: VramKind,
     /// Further capabilities of the topology that only some chips have.
     pub(crate) capabilities: u32,
     pub(crate) sdma: SdmaShape,
@@ -198,6 +210,9 @@ pub(crate) struct ChipInfo {
     /// L2 channels.
     pub(crate) tccs: u32,
     pub(crate) vram_size: u64,
+    pub(crate) vram: VramKind,
+    /// Dies with memory of their own.
+    pub(crate) memory_dies: u32,
     /// How much of the VRAM the CPU reaches through BAR 0.
     pub(crate) visible_vram_size: u64,
     pub(crate) rev_id: u32,

@@ -45,6 +45,7 @@ use crate::{
         PciInfo,
         Versions, //
     },
+    vbios::Vbios,
     vram::Vram, //
 };
 use kernel::{
@@ -226,6 +227,14 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     };
     let rev_id = nbio.revision(&regs);
     let mut chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
+    let vbios = Vbios::read(pdev, nbio, &regs)?;
+    if let Some(memory) = vbios.as_ref().and_then(Vbios::memory) {
+        chip.vram = chip::VramKind {
+            kind: memory.kind,
+            bits: memory.bits.saturating_mul(chip.memory_dies),
+            vendor: nbio.vram_vendor(&regs),
+        };
+    }
     if let Some(known) = fw_versions {
         (chip.mec_fw_version, chip.sdma_fw_version) = known;
     }
@@ -239,6 +248,7 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     Ok(Found {
         pci,
         chip,
+        vbios,
         dev: handle,
         vram,
         regs,

@@ -72,6 +72,7 @@ use crate::{
         GpuId,
         PciInfo, //
     },
+    vbios::Vbios,
     vm::{
         self,
         Spaces,
@@ -120,6 +121,7 @@ pub(crate) struct Gpu {
     id: GpuId,
     pci: PciInfo,
     chip: Arc<ChipInfo>,
+    vbios: Option<Vbios>,
     dev: Arc<Handle>,
     regs: Arc<Regs>,
     gfx: Arc<Gfx>,
@@ -148,6 +150,11 @@ impl Gpu {
     /// What the chip is.
     pub(crate) fn chip(&self) -> &ChipInfo {
         &self.chip
+    }
+
+    /// What its VBIOS tells; none where it has none.
+    pub(crate) fn vbios(&self) -> Option<&Vbios> {
+        self.vbios.as_ref()
     }
 
     /// Ids and place on the bus.
@@ -353,6 +360,7 @@ impl Gpu {
 pub(crate) struct Found {
     pub(crate) pci: PciInfo,
     pub(crate) chip: ChipInfo,
+    pub(crate) vbios: Option<Vbios>,
     pub(crate) dev: Arc<Handle>,
     pub(crate) regs: Arc<Regs>,
     pub(crate) vram: Arc<Vram>,
@@ -401,6 +409,7 @@ impl<'bound> Running<'bound> {
         let Found {
             pci,
             chip,
+            vbios,
             dev,
             regs,
             vram,
@@ -465,6 +474,7 @@ impl<'bound> Running<'bound> {
             sdma: sdma::Queues::new(&chip)?,
             copier,
             chip,
+            vbios,
             dev,
             regs,
             gfx,

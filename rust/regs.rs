@@ -144,10 +144,11 @@ pub(crate) struct Access {
     pub(crate) window: Option<Window>,
 }
 
-/// A register that takes the address of another, in two halves, and one that is it then.
+/// A register that takes the address of another, in two halves where the chip has more than 32 bits of them, and one that is
+/// it then.
 pub(crate) struct Window {
     pub(crate) index: AnyReg,
-    pub(crate) index_high: AnyReg,
+    pub(crate) index_high: Option<AnyReg>,
     pub(crate) data: AnyReg,
 }
 
@@ -315,15 +316,19 @@ impl Regs {
         let _lock = self.indirect.lock();
         let bytes = u64::from(word) << 2;
         let high = (bytes >> 32) as u32;
-        let index_hi = self.word(window.index_high, 0)?;
+        let index_hi = match window.index_high {
+            Some(index_high) if high != 0 => Some(self.word(index_high, 0)?),
+            None if high != 0 => return None,
+            _ => None,
+        };
         self.mmio.write(index, bytes as u32);
         self.mmio.read(index);
-        if high != 0 {
+        if let Some(index_hi) = index_hi {
             self.mmio.write(index_hi, high & 0xff);
             self.mmio.read(index_hi);
         }
         let result = f(data);
-        if high != 0 {
+        if let Some(index_hi) = index_hi {
             self.mmio.write(index_hi, 0);
             self.mmio.read(index_hi);
         }

@@ -21,6 +21,7 @@
 //! | `gfx`, `nbio` | the graphics core and the bus side |
 //! | `device`, `kept` | the handle that outlives the device; what can't be freed yet |
 //! | `discovery`, `chip`, `regs` | what the chip is made of, as data, and its registers |
+//! | `vbios` | who the card is, by its expansion ROM |
 //! | `firmware` | files of firmware, for a GPU that comes from power-on |
 //! | `ids`, `pages`, `counts` | tables that number objects, pages in use, and counts of objects |
 //! | `types` | addresses and numbers that travel between rooms |
@@ -78,6 +79,7 @@ mod ring;
 mod sched;
 mod sdma;
 mod sensors;
+mod vbios;
 mod vm;
 mod vram;
 

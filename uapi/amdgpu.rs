@@ -65,6 +65,16 @@ structs! {
         _pad: u32,
     }
 
+    /// Answer of [`INFO_VBIOS`] about who the card is: texts that end with a zero, of 32 or twice 32 bytes.
+    pub struct InfoVbios = "struct drm_amdgpu_info_vbios" {
+        name: [[u8; 32]; 2],
+        vbios_pn: [[u8; 32]; 2],
+        version: u32,
+        _pad: u32 = "pad",
+        vbios_ver_str: [u8; 32],
+        date: [u8; 32],
+    }
+
     /// Answer of [`INFO_VRAM_GTT`], in bytes.
     pub struct InfoVramGtt = "struct drm_amdgpu_info_vram_gtt" {
         vram_size: u64,
@@ -192,6 +202,14 @@ constants! {
     INFO_NUM_EVICTIONS: u32 = 0x18, "AMDGPU_INFO_NUM_EVICTIONS";
     /// Sizes and use of the heaps: [`MemoryInfo`].
     INFO_MEMORY: u32 = 0x19, "AMDGPU_INFO_MEMORY";
+    /// The VBIOS, of which one of these is asked.
+    INFO_VBIOS: u32 = 0x1b, "AMDGPU_INFO_VBIOS";
+    /// Bytes of its image, 32 bits.
+    INFO_VBIOS_SIZE: u32 = 0x1, "AMDGPU_INFO_VBIOS_SIZE";
+    /// The image from a byte on.
+    INFO_VBIOS_IMAGE: u32 = 0x2, "AMDGPU_INFO_VBIOS_IMAGE";
+    /// Who the card is: [`InfoVbios`].
+    INFO_VBIOS_INFO: u32 = 0x3, "AMDGPU_INFO_VBIOS_INFO";
     /// Handles of video decoders.
     INFO_NUM_HANDLES: u32 = 0x1c, "AMDGPU_INFO_NUM_HANDLES";
     /// Clocks, temperatures, power.
@@ -239,7 +257,10 @@ constants! {
     FAMILY_GC_12_0_0: u32 = 152, "AMDGPU_FAMILY_GC_12_0_0";
 
     VRAM_TYPE_UNKNOWN: u32 = 0, "AMDGPU_VRAM_TYPE_UNKNOWN";
+    VRAM_TYPE_GDDR5: u32 = 5, "AMDGPU_VRAM_TYPE_GDDR5";
     VRAM_TYPE_HBM: u32 = 6, "AMDGPU_VRAM_TYPE_HBM";
+    VRAM_TYPE_GDDR6: u32 = 9, "AMDGPU_VRAM_TYPE_GDDR6";
+    VRAM_TYPE_HBM3E: u32 = 13, "AMDGPU_VRAM_TYPE_HBM3E";
 }
 
 /// Asks the driver something.
@@ -282,6 +303,11 @@ impl Info {
     /// Kind of firmware, its engine and its number there.
     pub const fn firmware(&self) -> (u32, u32, u32) {
         (self.of[0], self.of[1], self.of[2])
+    }
+
+    /// What is asked of the VBIOS, and from which byte of its image on.
+    pub const fn vbios(&self) -> (u32, u32) {
+        (self.of[0], self.of[1])
     }
 
     /// Kind of sensor.

@@ -10,7 +10,8 @@ use super::{
     Drm,
     Family,
     SdmaShape,
-    Vmids, //
+    Vmids,
+    VramKind, //
 };
 use crate::{
     hw::{
@@ -33,13 +34,17 @@ const UNALIGNED: u64 = 3;
 pub(super) const FAMILY: Family = Family {
     gfx_target_version: 120001,
     name: c"gfx1201",
-    // `soc24_common_early_init`; the kind of VRAM stands in the BIOS.
+    // `soc24_common_early_init`.
     drm: Drm {
         family: amdgpu::FAMILY_GC_12_0_0,
         external_rev: 0x50,
-        vram_type: amdgpu::VRAM_TYPE_UNKNOWN,
-        vram_bit_width: 0,
         always_on: false,
+    },
+    // Only the VBIOS knows.
+    vram: VramKind {
+        kind: amdgpu::VRAM_TYPE_UNKNOWN,
+        bits: 0,
+        vendor: 0,
     },
     capabilities: 0,
     sdma: SdmaShape {
@@ -47,6 +52,7 @@ pub(super) const FAMILY: Family = Family {
         bus_engines: u32::MAX,
         max_engines: 2,
         queues_per_engine: 8,
+        engines_per_die: u32::MAX,
         // One for paging, one for graphics.
         reserved_queues: 2,
         doorbell_align: 1,

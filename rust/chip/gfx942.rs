@@ -10,7 +10,8 @@ use super::{
     Drm,
     Family,
     SdmaShape,
-    Vmids, //
+    Vmids,
+    VramKind, //
 };
 use crate::{
     hw::{
@@ -40,11 +41,15 @@ pub(super) const FAMILY: Family = Family {
     drm: Drm {
         family: amdgpu::FAMILY_AI,
         external_rev: 0x46,
-        vram_type: amdgpu::VRAM_TYPE_HBM,
-        vram_bit_width: 128 * 64,
         always_on: true,
     },
-    // The BIOS, which isn't read, has this bit; every MI300 has the feature.
+    // `gmc_v9_0_init_vram_info`.
+    vram: VramKind {
+        kind: amdgpu::VRAM_TYPE_HBM,
+        bits: 128 * 64,
+        vendor: 0,
+    },
+    // The VBIOS has this bit, in a place that isn't read; every MI300 has the feature.
     capabilities: topology::CAP_SRAM_ECC,
     sdma: SdmaShape {
         bus_engines: 2,
@@ -52,6 +57,7 @@ pub(super) const FAMILY: Family = Family {
         // are not reached here.
         max_engines: 4,
         queues_per_engine: 8,
+        engines_per_die: 4,
         reserved_queues: 0,
         // `KFD_SDMA_SHADER_DOORBELL_GRANULARITY`.
         doorbell_align: 4,

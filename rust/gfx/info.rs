@@ -88,6 +88,8 @@ pub(crate) fn read_chip(
         caches: shape.caches,
         tccs: shape.tccs,
         vram_size,
+        vram: family.vram,
+        memory_dies: sdma_engines.div_ceil(family.sdma.engines_per_die).max(1),
         visible_vram_size,
         rev_id,
         // Only the firmware's files have them, which whoever loaded the firmware has read.

@@ -55,6 +55,30 @@ pub(crate) fn completes_atomics(pdev: &pci::Device) -> bool {
     caps & ATOMICS != 0
 }
 
+/// What the device's expansion ROM has, to its end as PCI describes it; none where there is no ROM, or none that can be
+/// mapped.
+///
+/// # Errors
+///
+/// ENOMEM.
+pub(crate) fn read_rom(pdev: &pci::Device<Core<'_>>) -> Result<Option<KVVec<u8>>> {
+    let (dev, mut size) = (raw(pdev), 0);
+    // SAFETY: The device is valid and, as it is being bound, nobody else maps its ROM; the size is written before this
+    // returns.
+    let rom = unsafe { bindings::pci_map_rom(dev, &mut size) };
+    if rom.is_null() {
+        return Ok(None);
+    }
+    let bytes = KVVec::from_elem(0u8, size, GFP_KERNEL).map(|mut bytes| {
+        // SAFETY: The ROM is mapped for `size` bytes, and so many are there.
+        unsafe { bindings::memcpy_fromio(bytes.as_mut_ptr().cast(), rom, size) };
+        bytes
+    });
+    // SAFETY: It was mapped above, and isn't used any more.
+    unsafe { bindings::pci_unmap_rom(dev, rom) };
+    Ok(Some(bytes?))
+}
+
 /// The narrowest link on the device's way to memory, as it is now.
 pub(crate) fn link(pdev: &pci::Device) -> PciLink {
     let (mut speed, mut width) = (

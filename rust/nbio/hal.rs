@@ -29,6 +29,21 @@ pub(crate) trait Hal: Sync {
     /// Revision of the device.
     fn revision(&self, regs: &Regs) -> u32;
 
+    /// Who made the memory on the card, as the card's own software leaves it for drivers (bits 3:0 of
+    /// BIOS_SCRATCH_4); 0 where it doesn't.
+    fn vram_vendor(&self, regs: &Regs) -> u32;
+
+    /// Has the registers that show the card's expansion ROM begin with its image (`amdgpu_soc15_read_bios_from_rom`); false
+    /// where the chip has none.
+    fn rewind_rom(&self, _: &Regs) -> bool {
+        false
+    }
+
+    /// The next word of the ROM.
+    fn next_rom_word(&self, _: &Regs) -> u32 {
+        u32::MAX
+    }
+
     /// Byte offset of the page of BAR 5 in which no register lies (`MMIO_REG_HOLE_OFFSET`): where flushes of HDP
     /// are made visible, and where user programs map them.
     fn hole(&self) -> u32;

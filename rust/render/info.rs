@@ -3,7 +3,7 @@
 //! amdgpu's request INFO: what libdrm and through it ROCr ask of the chip (`amdgpu_info_ioctl`).
 //!
 //! Answered is what this driver knows. The kernel has no rings here that programs submit to, so the
-//! engines' masks of them are empty; there is no video, no BIOS (EINVAL).
+//! engines' masks of them are empty; there is no video (EINVAL).
 
 use super::{
     device_info,
@@ -12,12 +12,14 @@ use super::{
 use crate::{
     glue::user,
     gpu::Gpu,
+    hw::vbios::Image,
     limit::SystemMemory,
     types::BlockVersion,
     uapi::{
         abi::Abi,
         amdgpu as abi, //
-    }, //
+    },
+    vbios::Vbios, //
 };
 use kernel::{
     prelude::*,
@@ -78,6 +80,7 @@ pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result
         | abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
         abi::INFO_VRAM_LOST_COUNTER => put32(info, gpu.vram_losses()),
         abi::INFO_SENSOR => put32(info, sensor::read(gpu, info.sensor())?),
+        abi::INFO_VBIOS => vbios(gpu, info),
         abi::INFO_NUM_HANDLES if info.hw_ip().0 == abi::HW_IP_UVD => Err(ENODATA),
         _ => Err(EINVAL),
     }
@@ -161,6 +164,37 @@ fn firmware(gpu: &Gpu, info: &abi::Info) -> Result<abi::InfoFirmware> {
         _ => return Err(EINVAL),
     };
     Ok(abi::InfoFirmware { ver, feature: 0 })
+}
+
+/// The VBIOS, as upstream has it: of a card without one the size is 0.
+fn vbios(gpu: &Gpu, info: &abi::Info) -> Result {
+    let image = gpu.vbios().and_then(Vbios::image);
+    let bytes = gpu.vbios().map_or(&[][..], Vbios::bytes);
+    let (what, offset) = info.vbios();
+    match what {
+        abi::INFO_VBIOS_SIZE => put32(info, bytes.len().try_into()?),
+        abi::INFO_VBIOS_IMAGE => match bytes.get(offset as usize..) {
+            None | Some([]) => Err(EINVAL),
+            Some(rest) => put_bytes(info, rest),
+        },
+        abi::INFO_VBIOS_INFO => put(info, &image.map_or_else(Default::default, card)),
+        _ => Err(EINVAL),
+    }
+}
+
+/// Who the card is, by its VBIOS.
+fn card(image: Image<'_>) -> abi::InfoVbios {
+    let mut card = abi::InfoVbios {
+        version: image.version(),
+        ..Default::default()
+    };
+    let text =
+        |to: &mut [u8], from: &[u8]| to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    text(card.name.as_flattened_mut(), image.name());
+    text(card.vbios_pn.as_flattened_mut(), image.part_number());
+    text(&mut card.vbios_ver_str, image.version_text());
+    text(&mut card.date, &image.date().unwrap_or_default());
+    card
 }
 
 /// Registers that programs may read: GB_ADDR_CONFIG, as the driver keeps it.

@@ -332,7 +332,7 @@ impl MemBank {
         Self {
             heap_type,
             size: chip.vram_size,
-            width: chip.family.drm.vram_bit_width,
+            width: chip.vram.bits,
             mem_clk_max: gpu.most_mhz().map_or(100, |(_, memory)| memory),
         }
     }

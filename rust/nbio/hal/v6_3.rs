@@ -13,7 +13,9 @@ use crate::{
                 GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL as Copy,
                 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
                 RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap, //
+                REGS_ROM_OFFSET_CTRL as RomOffset,
             },
+            smuio_14_0_2 as smuio,
             Value, //
         },
         value::Bounded, //
@@ -21,7 +23,8 @@ use crate::{
     regs::{
         Access,
         Regs,
-        Tables, //
+        Tables,
+        Window, //
     },
     types::BusAddr, //
 };
@@ -34,20 +37,40 @@ pub(super) struct Hal;
 
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
-        &[&nbio::TABLE]
+        &[&nbio::TABLE, &smuio::TABLE]
     }
 
     fn access(&self) -> Access {
         Access {
             memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),
-            // All registers lie in BAR 5.
-            window: None,
+            // Those of the ROM's place lie behind BAR 5 (`nbif_v6_3_1_get_pcie_index_offset`).
+            window: Some(Window {
+                index: nbio::BIF_BX_PF0_RSMU_INDEX.any(),
+                index_high: None,
+                data: nbio::BIF_BX_PF0_RSMU_DATA.any(),
+            }),
         }
     }
 
     fn revision(&self, regs: &Regs) -> u32 {
         regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)
             .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
+    }
+
+    /// The image begins at a multiple of 128 KiB (`nbif_v6_3_1_get_rom_offset`).
+    fn rewind_rom(&self, regs: &Regs) -> bool {
+        let offset = regs.read(nbio::REGS_ROM_OFFSET_CTRL);
+        let start = u32::from(offset.get(RomOffset::ROM_OFFSET)) << 17;
+        regs.write(smuio::ROM_INDEX, Value::new(start));
+        true
+    }
+
+    fn next_rom_word(&self, regs: &Regs) -> u32 {
+        regs.read(smuio::ROM_DATA).bits()
+    }
+
+    fn vram_vendor(&self, regs: &Regs) -> u32 {
+        regs.read(nbio::BIF_BX0_BIOS_SCRATCH_4).bits() & 0xf
     }
 
     /// `nbif_v6_3_1_set_reg_remap`.

@@ -107,7 +107,7 @@ impl super::Hal for Hal {
             memory_size: nbio::RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE.any(),
             window: Some(Window {
                 index: nbio::BIF_BX0_PCIE_INDEX2.any(),
-                index_high: nbio::BIF_BX0_PCIE_INDEX2_HI.any(),
+                index_high: Some(nbio::BIF_BX0_PCIE_INDEX2_HI.any()),
                 data: nbio::BIF_BX0_PCIE_DATA2.any(),
             }),
         }
@@ -116,6 +116,10 @@ impl super::Hal for Hal {
     fn revision(&self, regs: &Regs) -> u32 {
         regs.read(nbio::RCC_STRAP0_RCC_DEV0_EPF0_STRAP0)
             .get(Strap::STRAP_ATI_REV_ID_DEV0_F0)
+    }
+
+    fn vram_vendor(&self, regs: &Regs) -> u32 {
+        regs.read(nbio::BIF_BX0_BIOS_SCRATCH_4).bits() & 0xf
     }
 
     /// `nbio_v7_9_set_reg_remap`.
