@@ -35,6 +35,7 @@ mod syncobj;
 mod topology;
 mod update_queue;
 mod userptr;
+mod vbios;
 mod vm;
 mod wait;
 mod wait_threads;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<Group> {
         group("render", render::rows()),
         group("drm", drm::rows()),
         group("card", card::rows()),
+        group("vbios", vbios::rows()),
         group("gem", gem::rows()),
         group("gem_fences", gem_fences::rows()),
         group("gem_list", gem_list::rows()),

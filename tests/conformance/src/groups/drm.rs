@@ -22,7 +22,12 @@ const GB_ADDR_CONFIG: u32 = 0x263e;
 const ALL: u32 = 0xffff_ffff;
 
 /// Makes an INFO request with `size` bytes of room, all of which are 0xa5 before.
-fn ask(c: &mut Ctx, query: u32, of: [u32; 4], size: u32) -> Result<(i32, Vec<u8>), String> {
+pub(super) fn ask(
+    c: &mut Ctx,
+    query: u32,
+    of: [u32; 4],
+    size: u32,
+) -> Result<(i32, Vec<u8>), String> {
     let mut room = vec![0xa5u8; 1024];
     let mut info = Info {
         return_pointer: sys::address(&mut room[..]),
@@ -34,7 +39,7 @@ fn ask(c: &mut Ctx, query: u32, of: [u32; 4], size: u32) -> Result<(i32, Vec<u8>
     Ok((e, room))
 }
 
-fn errno_of(c: &mut Ctx, query: u32, of: [u32; 4]) -> Answer {
+pub(super) fn errno_of(c: &mut Ctx, query: u32, of: [u32; 4]) -> Answer {
     Ok(Got::Errno(ask(c, query, of, 1024)?.0))
 }
 
@@ -236,7 +241,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(I, "NUM_HANDLES of UVD", ENODATA, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_UVD, 0, 0, 0])),
         row(I, "NUM_HANDLES of compute", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_COMPUTE, 0, 0, 0])),
         row(I, "CRTC_FROM_ID without a screen", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_CRTC_FROM_ID", |c| errno_of(c, 0x01, N)),
-        row(I, "the BIOS", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_VBIOS", |c| errno_of(c, 0x1b, [1, 0, 0, 0])),
         row(I, "the VM's last fault", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_GPUVM_FAULT", |c| errno_of(c, 0x23, N)),
         row(D, "errno", OK, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| errno_of(c, INFO_DEV_INFO, N)),
         row(D, "room for 8 bytes: the others stay", is(0xa5), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| Ok(Got::Value(ask(c, INFO_DEV_INFO, N, 8)?.1[8].into()))),
@@ -258,7 +262,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "high_va_max", is(0xffff_ffff_ffbf_0000), "amd/amdgpu/amdgpu_vm.h: AMDGPU_VA_RESERVED_TOP", |c| field(c, "high_va_max")),
         row(D, "virtual_address_alignment", is(4096), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| field(c, "virtual_address_alignment")),
         row(D, "pte_fragment_size", is(2 << 20), "amd/amdgpu/gmc_v9_0.c: amdgpu_vm_adjust_size", |c| field(c, "pte_fragment_size")),
-        row(D, "bits of the memory bus, where no BIOS is needed", Want::Computed, "amd/amdgpu/gmc_v9_0.c: gmc_v9_4_3_init_vram_info", |c| { let want = if c.node.gfx942() { 8192 } else { 0 }; Ok(Got::Pair(device(c, "vram_bit_width")?, want)) }),
         row(R, "GB_ADDR_CONFIG", OK, "amd/amdgpu/soc15.c: soc15_read_register", |c| registers(c, GB_ADDR_CONFIG, 1, ALL)),
         row(R, "GB_ADDR_CONFIG is GET_TILE_CONFIG's, on gfx942 Linux's own", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: GOLDEN_GB_ADDR_CONFIG", |c| {
             let mut args = rkfd_uapi::device::GetTileConfigArgs { gpu_id: c.gpu, ..Default::default() };

@@ -146,7 +146,6 @@ pub(super) fn rows() -> Vec<Row> {
             let bar = std::fs::metadata(&path).map_err(|e| format!("{path}: {e}"))?.len();
             Ok(Got::Pair(number("1/mem_banks/0/properties", "size_in_bytes")?.next_power_of_two(), bar))
         }).open(),
-        row(G, "memory: bits of the bus, where no BIOS is needed", Want::Computed, "../amdgpu/gmc_v9_0.c: gmc_v9_4_3_init_vram_info", |c| by_chip(c, number("1/mem_banks/0/properties", "width")?, 8192, 0)).open(),
         row(L, "names", YES, "kfd_topology.c: iolink_show", |_| names("1/io_links/0/properties", &[LINK])).open(),
         row(L, "from the GPU to the processors", YES, "kfd_crat.c: kfd_fill_gpu_direct_io_link_to_cpu", |_| Ok(holds(number("1/io_links/0/properties", "node_from")? == 1 && number("1/io_links/0/properties", "node_to")? == 0))).open(),
         row(L, "back, as BAR 0 shows all of VRAM", YES, "kfd_crat.c: kfd_parse_subtype_iolink", |_| Ok(holds(number("0/io_links/0/properties", "node_from")? == 0 && number("0/io_links/0/properties", "node_to")? == 1))).open(),

@@ -50,19 +50,21 @@ const FIRST: [Reached; 5] = [
 ];
 
 /// What shows that its rings and KFD run, on MI308X.
-const RUNS: [Reached; 4] = [
+const RUNS: [Reached; 5] = [
     ("queues", "kiq ring mec 2 pipe 1 q 0"),
     ("kfd", "kfd kfd: added device 1002:74a2"),
     ("compute-units", "active_cu_number 80"),
     ("drm", "Initialized amdgpu 3"),
+    ("memory", "RAM width 8192bits HBM"),
 ];
 
 /// The same on Navi 48: its scheduler, and KFD.
-const RUNS_BY_MES: [Reached; 4] = [
+const RUNS_BY_MES: [Reached; 5] = [
     ("scheduler", "program CP_MES_CNTL : 0xc000000"),
     ("kfd", "kfd kfd: added device 1002:7550"),
     ("compute-units", "active_cu_number 64"),
     ("drm", "Initialized amdgpu 3"),
+    ("memory", "RAM width 256bits GDDR6"),
 ];
 
 /// What must not be in the log: a test of a ring that failed, a job that did not end.
@@ -94,6 +96,7 @@ pub fn managed() -> Scenario {
         RUNS[1],
         RUNS[2],
         RUNS[3],
+        RUNS[4],
     ];
     all_steps(started(scenario, &MANAGED), &smu)
         .step(Step::sh("unique", 60, sensors::UNIQUE))
@@ -134,7 +137,7 @@ pub fn started_by_security_processor(scenario: Scenario) -> Scenario {
 }
 
 /// Waits until KFD has its node.
-fn with_node(scenario: Scenario, runs: &[Reached; 4]) -> Scenario {
+fn with_node(scenario: Scenario, runs: &[Reached; 5]) -> Scenario {
     let [_, (name, pattern), ..] = *runs;
     scenario.step(reached(name, pattern))
 }

@@ -95,8 +95,8 @@ fn started(chip: &Chip) -> Scenario {
     from_power_on(scenario.steps([vectoradd(), Step::Rmmod("rkfd".into())]))
 }
 
-/// Prints every link and file of `ip_discovery`, with what is in it.
-const BLOCKS: &str = "cd /sys/bus/pci/devices/0000:00:01.0/ip_discovery && \
+/// Prints every link and file of `ip_discovery`, with what is in it, and what the VBIOS tells.
+const CARD: &str = "cd /sys/bus/pci/devices/0000:00:01.0/ip_discovery && cat ../vbios_version ../mem_info_vram_vendor && \
     { find . -type l | while read l; do echo ${l##*/} $l $(readlink $l); done; grep -r . .; } | sort";
 
 /// Linux's amdgpu has the device first: its security processor goes on, and the engines are halted.
@@ -112,14 +112,14 @@ fn handed_over() -> Scenario {
     let again: Vec<Step> = again.flatten().collect();
     let scenario = scenario.steps([
         Step::sh(
-            "lists-blocks",
+            "shows-the-card",
             60,
-            &format!("{BLOCKS} >/blocks && grep -q ^GC /blocks"),
+            &format!("{CARD} >/card && grep -q ^GC /card"),
         ),
         Step::Rmmod("amdgpu".into()),
         Step::insmod(MODULE),
         logged("takes-over", "the GPU.s engines are halted: starting them"),
-        Step::sh("lists-the-same", 60, &format!("{BLOCKS} | diff /blocks -")),
+        Step::sh("shows-the-same", 60, &format!("{CARD} | diff /card -")),
         Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
         Step::Rmmod("rkfd".into()),
         Step::sh("empty-log", 60, "dmesg -c >/dev/null"),
