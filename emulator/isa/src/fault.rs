@@ -92,6 +92,8 @@ pub enum FaultKind {
     Trap(u8),
     /// Bit n: the instruction has met watched address n. It was executed.
     Watched(u8),
+    /// The wave goes on by single instructions, and has executed one.
+    Stepped,
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
     Return(u64),
 }
@@ -182,6 +184,7 @@ impl fmt::Display for FaultKind {
             }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
             Self::Watched(met) => write!(f, "watched addresses {met:#x} met"),
+            Self::Stepped => write!(f, "a single instruction was executed"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }
     }

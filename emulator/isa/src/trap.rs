@@ -21,6 +21,9 @@ use crate::wave::{Barrier, State, Wave};
 const TTMP: std::ops::RangeInclusive<u16> = 108..=123;
 /// EXCP_EN, TRAP_CTRL: watched addresses trap.
 const WATCH: u32 = 1 << 7;
+/// MODE.DEBUG_EN and TRAP_CTRL.TRAP_AFTER_INST: each instruction traps behind it.
+const DEBUG: u32 = 1 << 11;
+const AFTER_INSTRUCTION: u32 = 1 << 9;
 /// Bits of an address in a program counter.
 const ADDRESS: u64 = (1 << 48) - 1;
 
@@ -113,6 +116,15 @@ impl<const L: usize> Wave<L> {
             false => self.trap.control,
         };
         enables & WATCH != 0
+    }
+
+    /// Whether it traps behind each instruction, which a debugger has chosen. Its handler doesn't.
+    pub(crate) fn steps(&self, layout: &TrapLayout) -> bool {
+        let chosen = match layout.enables_in_mode {
+            true => self.mode & DEBUG,
+            false => self.trap.control & AFTER_INSTRUCTION,
+        };
+        chosen != 0 && !self.trap.privileged && self.trap.handler.entry != 0
     }
 
     /// Asks the wave to have itself saved, as the hardware does that takes a queue off: it enters its handler,

@@ -125,8 +125,17 @@ impl<const L: usize> Workgroup<L> {
             if self.waves[turn].state != State::Running {
                 continue;
             }
-            let slice = left.min(length);
-            let (used, result) = self.run_wave(cu, env, watches, turn, slice);
+            let steps = self.waves[turn].steps(&cu.target().traps);
+            let slice = if steps { 1 } else { left.min(length) };
+            let (used, mut result) = self.run_wave(cu, env, watches, turn, slice);
+            // At a barrier it traps no more: what it does then isn't published.
+            if steps && result.is_ok() && self.waves[turn].state == State::Running {
+                if let Some(pending) = self.pending.get_mut(turn) {
+                    // The handler waits before it looks at registers.
+                    pending.clear();
+                }
+                result = Err(FaultKind::Stepped);
+            }
             left -= used;
             cu.instructions += used;
             if let Err(kind) = result {

@@ -44,6 +44,7 @@ pub static GFX942: Target = Target {
         id: (48, 8),
         memory_violation: 1 << 8,
         watched: [1 << 7, 1 << 12, 1 << 13, 1 << 14],
+        stepped: 1 << 25,
         start: 1 << 23,
         enables_in_mode: true,
         illegal_instruction: 1 << 11,
@@ -51,6 +52,7 @@ pub static GFX942: Target = Target {
         split_barrier: false,
         mode: 0,
         scalars: 448,
+        unused: 64,
     },
     counters: counters::gfx9,
     start,
@@ -239,8 +241,12 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
     })
 }
 
-/// System SGPRs follow the user SGPRs' count, not the last that was used.
+/// System SGPRs follow the user SGPRs' count, not the last that was used. For debuggers TTMP8 to TTMP10 have the workgroup's
+/// place, and TTMP11 the wave's in it (ROCdbgapi, `architecture.cpp`).
 fn start(s: &mut Scalars, start: &Start<'_>) {
+    const TTMP: usize = 108;
+    s[TTMP + 8..TTMP + 11].copy_from_slice(&start.id);
+    s[TTMP + 11] = start.wave & 0x3f;
     let kernel = start.kernel;
     let mut at = kernel.user_count as usize;
     for (wanted, id) in kernel.workgroup_id.into_iter().zip(start.id) {

@@ -54,6 +54,8 @@ pub struct TrapLayout {
     pub(crate) illegal_instruction: u32,
     /// Those of watched addresses.
     pub(crate) watched: [u32; 4],
+    /// TRAP_AFTER_INST: the wave goes on by single instructions, and has executed one.
+    pub(crate) stepped: u32,
     /// WAVE_BEGIN, WAVE_START: the wave has executed nothing yet.
     pub(crate) start: u32,
     /// Which exceptions trap is in MODE, and not in a register of its own.
@@ -66,6 +68,9 @@ pub struct TrapLayout {
     pub(crate) mode: u32,
     /// Bytes of a stored wave's scalar registers.
     pub(crate) scalars: u64,
+    /// Bytes that nobody uses between a stored wave and the next (AMD's debugger library, librocm-dbgapi 6.4.3, where it finds a
+    /// wave's registers).
+    pub(crate) unused: u64,
 }
 
 /// A chip's instruction set.

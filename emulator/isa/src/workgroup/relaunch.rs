@@ -18,15 +18,13 @@ use std::num::NonZeroU32;
 /// all of them share.
 const FIRST: u64 = 1 << (32 + 26);
 
-/// Bytes of a stored wave's hardware registers and trap temporaries, and those that nobody uses before the next
-/// wave (ROCdbgapi, `architecture.cpp`, `control_stack_iterate`: a wave's state ends 64 bytes before the next).
+/// Bytes of a stored wave's hardware registers and trap temporaries.
 const HARDWARE: u64 = 128;
-const UNUSED: u64 = 64;
 
 /// Bytes that a wave of so many lanes and vector registers is stored in, of a workgroup whose first wave it is
 /// or not (Linux's handlers: vector registers, scalar registers, hardware registers, and the first wave's LDS).
 pub fn stored_bytes(target: &Target, lanes: u64, registers: u64, lds: Option<u64>) -> u64 {
-    registers * lanes * 4 + target.traps.scalars + HARDWARE + lds.unwrap_or(0) + UNUSED
+    registers * lanes * 4 + target.traps.scalars + HARDWARE + lds.unwrap_or(0) + target.traps.unused
 }
 
 /// What hardware knows of a wave that was saved: what it is given before it loads the rest.

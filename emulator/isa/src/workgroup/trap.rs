@@ -22,6 +22,7 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         FaultKind::Memory(fault) => {
             (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
         }
+        FaultKind::Stepped => Some(layout.stepped),
         // The emulator finds it, and no hardware.
         FaultKind::Trap(_)
         | FaultKind::Watched(_)

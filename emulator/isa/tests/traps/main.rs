@@ -4,6 +4,7 @@
 
 mod machine;
 mod saved;
+mod stepped;
 mod watched;
 
 use machine::*;

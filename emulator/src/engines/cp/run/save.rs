@@ -164,7 +164,8 @@ impl Mec {
         Ok((end, top))
     }
 
-    /// Reads back what was begun of a queue whose images were loaded.
+    /// Reads back what was begun of a queue whose images were loaded. Instructions are read anew for its waves: a debugger
+    /// that has stopped them puts breakpoints into their code, and AMD's has nobody else drop what caches have of it.
     pub(crate) fn restore_waves(&mut self, h: &mut Hqd) -> Result<(), Lost> {
         let bad = || Lost::Changed;
         let mut shares: Vec<Vec<Record>> = (h.loads.iter().enumerate())
@@ -187,6 +188,8 @@ impl Mec {
             h.launched.items.push_back(item);
         }
         self.check_stacks(h)?;
+        self.units.invalidate_code();
+        self.cu.invalidate_code();
         for load in h.loads.iter_mut() {
             let size = load.image.get(Image::CP_HQD_CNTL_STACK_SIZE) as u32;
             load.image.set(Image::CP_HQD_CNTL_STACK_OFFSET, size);

@@ -108,7 +108,10 @@ impl Mec {
             "wave_trap",
             &[("queue", Value::Text(&name)), ("cause", Value::Text(&text))],
         );
-        if matches!(fault.kind, FaultKind::Trap(_) | FaultKind::Watched(_)) {
+        if matches!(
+            fault.kind,
+            FaultKind::Trap(_) | FaultKind::Watched(_) | FaultKind::Stepped
+        ) {
             return;
         }
         self.env
