@@ -3,17 +3,20 @@
 # Make the Debian root that `make rocm` runs in the virtual machine, and print its path.
 #
 # It holds Debian's own ROCm, byte for byte as packaged: rocminfo, the HSA runtime, HIP, the device
-# libraries and hipcc. The other root (devroot.sh) cannot hold it: Debian stable's ROCm is older and
+# libraries, hipcc, tools that show what a GPU does, OpenCL, and the debugger's library, which only Debian's unstable
+# suite has. The other root (devroot.sh) cannot hold it: Debian stable's ROCm is older and
 # its compiler does not know gfx1201. Nothing of this root is changed after the installation; the
 # virtual machine mounts it read-only.
 . "$(dirname "$0")/common.sh"
 
 SUITE=forky
-PACKAGES='rocminfo libhsa-runtime64-1 libhsa-runtime-dev libamdhip64-6 hipcc gcc libc6-dev strace busybox-static'
+# Where packages come from that it doesn't have.
+OTHER=sid
+PACKAGES='rocminfo libhsa-runtime64-1 libhsa-runtime-dev libamdhip64-6 hipcc amd-dbgapi-dev rocm-smi nvtop clinfo rocm-opencl-icd gcc libc6-dev strace busybox-static'
 
 [ "$(id -u)" = 0 ] || die "the Debian root needs chroot, so set-up runs as root" "try: sudo -E make rocm"
 [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); the root and its kernel are x86_64"
-key=$( { echo "$SUITE" "$PACKAGES"; } | sha256sum | cut -c1-12)
+key=$( { echo "$SUITE" "$OTHER" "$PACKAGES"; } | sha256sum | cut -c1-12)
 ROOT="$CACHE/rocm-$key"
 if [ -e "$ROOT/.complete" ]; then echo "$ROOT"; exit 0; fi
 free_kb=$(df -Pk "$CACHE" | awk 'NR==2{print $4}')
@@ -29,7 +32,8 @@ bootstrap() {
     valid_until=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
     mmdebstrap --variant=minbase --mode=root --include="$(echo $PACKAGES | tr ' ' ,)" \
         --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
-        --aptopt="Acquire::Check-Valid-Until \"${valid_until:-true}\"" \
+        --aptopt="Acquire::Check-Valid-Until \"${valid_until:-true}\"" --aptopt="APT::Default-Release \"$SUITE\"" \
+        --setup-hook='sed -n "s/ '"$SUITE"' / '"$OTHER"' /p" "$1/etc/apt/sources.list" >"$1/etc/apt/sources.list.d/other.list"' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$ROOT"
     rm -rf "$ROOT"/var/cache/apt/* "$ROOT"/var/lib/apt/lists/*

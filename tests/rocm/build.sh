@@ -13,6 +13,7 @@ for source in /mnt/*.hip; do
 done
 
 gcc $FLAGS /mnt/hsa.c -o /srv/hsa -lhsa-runtime64
+clang++-21 -std=c++20 $FLAGS /mnt/debugger.cpp -o /srv/debugger -lrocm-dbgapi
 
 # List the functions of the two tables through which HIP calls the HSA runtime.
 awk '/^struct CoreApiTable/ { table = "core_" }

@@ -13,6 +13,8 @@ mount_root() {
     done
     mkdir -p /rocm &&
         mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro rocm /rocm &&
+        # Tools of ROCm share their locks there.
+        mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm &&
         for folder in proc sys dev tmp run; do
             mount --rbind /$folder /rocm/$folder || return
         done &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's ROCm, unmodified, on the module: what `rkfd-vm rocm` and `rkfd-vm rocm-trace` run.
 
-use super::amdgpu;
+use super::{amdgpu, sensors};
 use crate::chip::Chip;
 use crate::flow;
 use crate::plan::Step;
@@ -81,6 +81,12 @@ impl Rocm {
                 .step(program("failing", &[], chip))
                 .step(program("vectoradd", &[], chip))
                 .check(failed_once_each),
+            self.shown(chip),
+            self.scenario(
+                "rocm-debugger",
+                "AMD's debugger library on a program of HIP",
+            )
+            .step(program("debugger", &[], chip)),
             self.scenario("rocm-two", "two processes at once")
                 .step(two("vectoradd", "reduction"))
                 .step(two("streams", "atomics")),
@@ -155,6 +161,52 @@ impl Rocm {
         scenario.share("rocm", &self.root)
     }
 
+    /// What tools show of the GPU is what the device has.
+    fn shown(&self, chip: &Chip) -> Scenario {
+        let [option, serial] = sensors::SERIAL;
+        let smi = |what: &[&str]| {
+            let words = [&["rocm-smi"], what].concat();
+            run(&words.concat(), "^GPU\\[0\\]", &words)
+        };
+        // On RDNA OpenCL counts work-group processors, of two compute units each.
+        let units = match chip.target {
+            "gfx942" => chip.compute_units,
+            _ => chip.compute_units / 2,
+        };
+        let device = format!("^ +Device Name +{}(:[a-z0-9:+-]*)? *$", chip.target);
+        self.scenario(
+            "rocm-shown",
+            "rocm-smi, nvtop and clinfo show the device's own numbers",
+        )
+        .emulator_arg(option)
+        .emulator_arg(serial)
+        .step(smi(&["--showuniqueid"]))
+        .step(printed("unique-id", &format!("Unique ID: 0x{serial}$")))
+        .step(smi(&["--showmeminfo", "vram"]))
+        .step(printed(
+            "vram",
+            "VRAM Total Memory (B): $(cat /sys/class/drm/renderD128/device/mem_info_vram_total)$",
+        ))
+        .step(smi(&[
+            "--showtemp",
+            "--showpower",
+            "--showclocks",
+            "--showuse",
+        ]))
+        .step(printed(
+            "temperature",
+            "Temperature (Sensor junction) (C): [0-9.]*$",
+        ))
+        .step(printed("use", "GPU use (%): [0-9]*$"))
+        .step(smi(&["--showfwinfo"]))
+        .step(run("nvtop", "\"gpu_util\"", &["nvtop", "-s"]))
+        .step(run("clinfo", &device, &["clinfo"]))
+        .step(printed(
+            "compute-units",
+            &format!("Max compute units  *{units}$"),
+        ))
+    }
+
     fn tools(&self, chip: &Chip) -> Scenario {
         self.scenario("rocm-tools", "rocminfo, and a program of HSA")
             .steps(look_around(chip))
@@ -220,6 +272,11 @@ fn run(title: &str, pattern: &str, words: &[&str]) -> Step {
     let seconds = PATIENCE.to_string();
     let argv = [&["/bin/rocm", "run", &seconds, pattern], words].concat();
     Step::run(title, PATIENCE + 20, &argv)
+}
+
+/// The program before has printed a line with this.
+fn printed(title: &str, pattern: &str) -> Step {
+    Step::sh(title, 60, &format!("grep -e \"{pattern}\" /tmp/output"))
 }
 
 /// Two programs side by side; both must be good.
