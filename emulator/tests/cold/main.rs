@@ -68,7 +68,11 @@ fn u32_at(b: &[u8], at: usize) -> u32 {
 /// What `amdgpu_get_bios`, `amdgpu_atom_parse` and `amdgpu_atomfirmware_get_clock_info` look at.
 #[test]
 fn the_rom_has_what_the_stock_driver_reads() {
-    for (chip, device) in [(&CPX, 0x74a2), (&navi48::CHIP, 0x7550)] {
+    // ATOM_DGPU_VRAM_TYPE_HBM3 and _GDDR6.
+    for (chip, device, wanted) in [
+        (&CPX, 0x74a2, (0x80, 8192)),
+        (&navi48::CHIP, 0x7550, (0x70, 256)),
+    ] {
         let rom = chip.rom();
         assert_eq!(rom[..2], [0x55, 0xaa]);
         // PCI data structure (`pci_get_rom_size`): signature, ids, length, last image, and no x86 code.
@@ -84,13 +88,24 @@ fn the_rom_has_what_the_stock_driver_reads() {
         let tables = u16_at(&rom, header + 0x20);
         let table = |index: usize| u16_at(&rom, tables + 4 + 2 * index);
         let present: Vec<_> = (0..35).filter(|&index| table(index) != 0).collect();
-        assert_eq!(present, [4, 23], "firmwareinfo and indirectioaccess alone");
+        assert_eq!(
+            present,
+            [4, 23, 24],
+            "firmwareinfo, indirectioaccess and umc_info alone"
+        );
         let info = &rom[table(4)..];
         assert_eq!((u16_at(info, 0), &info[2..4]), (68, &[3, 1][..]));
+        // `struct atom_umc_info_v4_0`: channels, each with 2 to that power bits; and the maker's number in the fifth scratch
+        // register (`amdgpu_atomfirmware_get_umc_info`).
+        let memory = &rom[table(24)..];
+        assert_eq!((u16_at(memory, 0), &memory[2..4]), (84, &[4, 0][..]));
+        let bits = u32::from(memory[64]) << memory[65];
+        assert_eq!((memory[26], bits), wanted);
         // bios_scratch_reg_startaddr, and bit 9 of the eighth (ATOM_S7_ASIC_INIT_COMPLETE_MASK).
         let scratch = u64::from(u32_at(info, 24));
         let guest = Guest::of(chip, COLD);
         assert_eq!(guest.device.read((scratch + 7) * 4), 0x200);
+        assert!((1..=9).contains(&guest.device.read((scratch + 4) * 4)));
         // `atom_get_vbios_name`: behind so many strings and a line's end.
         let mut strings = rom[u16_at(&rom, 0x6e)..].split(|&b| b == 0);
         assert_eq!(strings.next(), Some(&b"113-RKFD-000"[..]));

@@ -118,11 +118,12 @@ where
             "{name}: trap temporaries"
         );
         assert_eq!(rest[16 + 13], s[116], "{name}: trap temporary 13");
-        // ROCdbgapi finds a wave's state by what comes behind it: 64 bytes that nobody uses.
+        // AMD's debugger library finds a wave's state by what comes behind it: on gfx942 64 bytes that nobody uses.
+        let unused = if target.name == "gfx942" { 64 } else { 0 };
         let end = at + what.scalars.0 + 128;
         match n {
             0 => assert_eq!(m.memory.read(end, lds.len()), lds, "{name}: LDS"),
-            _ => assert_eq!(end + 64, saved.waves[n - 1].place, "{name}: no LDS"),
+            _ => assert_eq!(end + unused, saved.waves[n - 1].place, "{name}: no LDS"),
         }
     }
 

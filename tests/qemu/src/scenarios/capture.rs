@@ -102,14 +102,16 @@ const USER: &str = "echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd; mkdir /tmp/
     [ $(stat -c %s /tmp/user.tar) -lt $(stat -c %s /tmp/root.tar) ] && ! as /root/user.tar && \
     cat /tmp/said && grep -q 'rkfd: /root/user.tar: Permission denied' /tmp/said";
 
-/// While a program computes (it is stopped, so that it isn't done too soon) and somebody listens to the tracepoints, the program's name is in the driver's files, and not in
+/// While a program computes (it is stopped, so that it isn't done too soon; one that is done before is started again) and somebody listens to the tracepoints, the program's name is in the driver's files, and not in
 /// the archive.
 fn busy() -> String {
     format!(
         "Q=/sys/kernel/debug/rkfd/queues; T=/sys/kernel/tracing; echo 1 >$T/events/rkfd/enable; \
-         vectoradd {VADD} 1048576 >/dev/null 2>&1 & P=$!; \
-         until grep -q '^process [0-9]* vectoradd' $Q && grep -q 'vectoradd-.*rkfd_queue' $T/trace; do \
-         kill -0 $P || exit 1; sleep 0.1; done; kill -STOP $P; rkfd capture --yes /tmp/busy.tar >/dev/null; R=$?; \
+         for try in 1 2 3 4 5; do vectoradd {VADD} 1048576 >/dev/null 2>&1 & P=$!; \
+         until grep -q '^process [0-9]* vectoradd' $Q && grep -q \"vectoradd-$P .*rkfd_queue\" $T/trace; do \
+         kill -0 $P 2>/dev/null || break; sleep 0.1; done; \
+         kill -STOP $P 2>/dev/null && grep -q '^process [0-9]* vectoradd' $Q && break; \
+         kill -CONT $P 2>/dev/null; wait $P; done; rkfd capture --yes /tmp/busy.tar >/dev/null; R=$?; \
          kill -CONT $P; [ $R = 0 ] && wait $P || exit 1; echo 0 >$T/events/rkfd/enable; unpack busy.tar && cat driver/rkfd/queues && \
          grep -q \"^process $P ?$\" driver/rkfd/queues && grep -q -- \"-$P .*: rkfd_queue: \" trace/0.txt && \
          ! grep -r vectoradd ."
