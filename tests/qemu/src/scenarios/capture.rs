@@ -102,8 +102,8 @@ const USER: &str = "echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd; mkdir /tmp/
     [ $(stat -c %s /tmp/user.tar) -lt $(stat -c %s /tmp/root.tar) ] && ! as /root/user.tar && \
     cat /tmp/said && grep -q 'rkfd: /root/user.tar: Permission denied' /tmp/said";
 
-/// While a program computes (it is stopped, so that it isn't done too soon; one that is done before is started again) and somebody listens to the tracepoints, the program's name is in the driver's files, and not in
-/// the archive.
+/// While a program computes (it is stopped, so that it isn't done too soon; one that is done before is started again) and
+/// somebody listens to the tracepoints, the program's name is in the driver's files, and not in the archive.
 fn busy() -> String {
     format!(
         "Q=/sys/kernel/debug/rkfd/queues; T=/sys/kernel/tracing; echo 1 >$T/events/rkfd/enable; \
