@@ -2,8 +2,9 @@
 
 //! Errors of packets and waves, which interrupts report, and what waves need from their queue.
 
-use crate::process::{Process, Queue};
+use crate::process::{Memory, Process, Queue};
 use crate::queues::{interrupt, start};
+use crate::rig::Rig;
 use rkfd_emulator_testkit::code;
 use rkfd_emulator_testkit::packets::dispatch;
 use rkfd_hw::aql::KernelDispatch;
@@ -68,14 +69,9 @@ const HANDLER: [u32; 17] = [
     0xbe80_4a6c, // s_rfe_b64 ttmp[0:1]
 ];
 
-#[test]
-fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
-    let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
-    let (q, other) = (Queue::new(&p, 0x1004, 16), Queue::new(&p, 0x1002, 16));
+/// The handler's four words, from the address on that is returned, of waves of the queue.
+fn add_with_handler(rig: &mut Rig, p: &Process, q: &Queue) -> u64 {
     let stored = p.new_words(&[0; 4]);
-    // The process has none when it makes its first queue.
-    rig.add(&other);
     // The registers have bits 47:8 of both addresses, and the frame has more.
     let above = |address: u64| address | (0x55 << 48);
     p.set_handler(p.new_words(&HANDLER), stored);
@@ -83,6 +79,17 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     let frame = q.add().with(AddQueue::TRAP_HANDLER_ADDR, above(code));
     let frame = frame.with(AddQueue::TMA_ADDR, above(memory_of_it));
     assert_eq!(rig.submit(0, &frame.0, 38), 1);
+    stored
+}
+
+#[test]
+fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let (q, other) = (Queue::new(&p, 0x1004, 16), Queue::new(&p, 0x1002, 16));
+    // The process has none when it makes its first queue.
+    rig.add(&other);
+    let stored = add_with_handler(&mut rig, &p, &q);
     let signal = p.signal(0);
     let reached = p.new_words(&[0]);
     let args = p.arguments(&code::pointers(&[reached]), 32, 32);
@@ -110,22 +117,47 @@ fn a_trap_handler_hears_of_an_illegal_instruction_and_halts_the_wave() {
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
+const NOWHERE: u64 = 0x1234_5000_0000;
+
+/// A wave of the queue stores there: its process has a page fault.
+fn store_to_nowhere(memory: &Memory, p: &Process, q: &Queue) {
+    let args = p.arguments(&code::pointers(&[NOWHERE]), 32, 32);
+    // Its only store goes to the address in its argument; the instruction before it does no harm here.
+    let kernel = p.load("loops", "churn.kd");
+    q.push(dispatch(kernel, args, 32, 32, p.signal(0)).0);
+    // GFX, UTCL2 fault; the page's number in the first words, and that it was a store to no page.
+    let (client, source, ring, vmid, pasid, data) = interrupt(memory, 0);
+    assert_eq!((client, source, vmid, pasid), (0x0a, 0, 8, 0x8001));
+    let page = u64::from(data[0]) | (u64::from(data[1] & 0xf) << 32);
+    assert_eq!((page, ring & 0x28), (NOWHERE >> 12, 0x28));
+}
+
 #[test]
 fn a_store_to_nowhere_is_a_page_fault_of_its_process() {
     let (mut rig, memory) = start();
     let p = Process::new(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
-    let nowhere = 0x1234_5000_0000u64;
-    let args = p.arguments(&code::pointers(&[nowhere]), 32, 32);
-    // Its only store goes to the address in its argument; the instruction before it does no harm here.
-    let kernel = p.load("loops", "churn.kd");
-    q.push(dispatch(kernel, args, 32, 32, p.signal(0)).0);
-    // GFX, UTCL2 fault; the page's number in the first words, and that it was a store to no page.
-    let (client, source, ring, vmid, pasid, data) = interrupt(&memory, 0);
-    assert_eq!((client, source, vmid, pasid), (0x0a, 0, 8, 0x8001));
-    let page = u64::from(data[0]) | (u64::from(data[1] & 0xf) << 32);
-    assert_eq!((page, ring & 0x28), (nowhere >> 12, 0x28));
+    store_to_nowhere(&memory, &p, &q);
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
+/// `SQ_INTERRUPT_WORD_ERROR_CTXID`: type 2, a memory violation; EXCP_FLAG_PRIV.MEM_VIOL is bit 4.
+#[test]
+fn a_trap_handler_hears_of_a_store_to_nowhere_as_well() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    let stored = add_with_handler(&mut rig, &p, &q);
+    store_to_nowhere(&memory, &p, &q);
+    let (client, source, _, vmid, _, data) = interrupt(&memory, 1);
+    assert_eq!((client, source, vmid), (0x0a, 239, 8));
+    assert_eq!(((data[0] >> 21) & 0xf, (data[1] >> 6) & 3), (2, 2));
+    // The handler's message.
+    let (.., data) = interrupt(&memory, 2);
+    assert_eq!(data[..2], [0x54321 | (1 << 26), 1 << 6]);
+    assert_eq!(p.words(stored, 4)[2], 0x10);
+    // The halted wave leaves.
     assert_eq!(rig.remove(&q, 0), 1);
 }
 

@@ -3,25 +3,24 @@
 
 use super::Workgroup;
 use crate::cu::ComputeUnit;
-use crate::fault::{Fault, FaultKind, Reason};
+use crate::fault::{Fault, FaultKind};
 use crate::memory::Env;
 use crate::target::TrapLayout;
 use crate::wave::{State, Wave};
 
-/// The flag of the exception that a fault raises. `None` if the fault raises none in its wave: an
-/// access that does not translate is reported to the driver by the device.
+/// The flag of the exception that a fault raises; `None` if it raises none in its wave.
 fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
     match kind {
         FaultKind::Illegal
         | FaultKind::Unsupported(_)
         | FaultKind::Undecodable
         | FaultKind::Register => Some(layout.illegal_instruction),
-        FaultKind::Lds(_) | FaultKind::Scratch(_) | FaultKind::Violation(_) | FaultKind::Gws(_) => {
-            Some(layout.memory_violation)
-        }
-        FaultKind::Memory(fault) => {
-            (fault.reason == Reason::Unaligned).then_some(layout.memory_violation)
-        }
+        // An access that does not translate is one as well; the device tells the driver of it, too.
+        FaultKind::Memory(_)
+        | FaultKind::Lds(_)
+        | FaultKind::Scratch(_)
+        | FaultKind::Violation(_)
+        | FaultKind::Gws(_) => Some(layout.memory_violation),
         FaultKind::Stepped => Some(layout.stepped),
         // The emulator finds it, and no hardware.
         FaultKind::Trap(_)

@@ -470,8 +470,8 @@ impl Dispatch {
                 Outcome::Budget => inner.waiting.push_back((group, place)),
                 Outcome::Fault(fault) => {
                     inner.waiting.push_back((group, place));
-                    let vm = window.fault.take();
-                    inner.failure.get_or_insert(Failure { fault, vm });
+                    let failure = window.failure(fault);
+                    inner.failure.get_or_insert(failure);
                     self.set(Go::Kill);
                     more = false;
                     break;

@@ -2,12 +2,13 @@
 
 //! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
 
+use super::dispatch::Failure;
 use super::gws::Gws;
 use crate::device::Env;
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
 use crate::rules::{Effect, Event, Kind};
-use rkfd_isa::{Access, Fault, GwsAnswer, GwsRequest, HostPage, Reason, Watches};
+use rkfd_isa::{Access, Fault, FaultKind, GwsAnswer, GwsRequest, HostPage, Reason, Watches};
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 
 /// What a wave reports besides its results.
@@ -15,7 +16,7 @@ pub enum Notice {
     /// s_sendmsg: the message and M0, and whether a trap handler sent it.
     Message(u16, u32, bool),
     /// It has entered its trap handler.
-    Trap(Box<Fault>),
+    Trap(Box<Failure>),
 }
 
 /// What a worker shows the interpreter of the chip.
@@ -38,6 +39,18 @@ pub struct Window<'a> {
     pub fault: Option<mem::VmFault>,
     /// What shaders sent or met that the packet processor passes on.
     pub notices: Vec<Notice>,
+}
+
+impl Window<'_> {
+    /// What a wave did, with the translation that failed for it, if that was it.
+    pub fn failure(&mut self, fault: Fault) -> Failure {
+        let translates = match fault.kind {
+            FaultKind::Memory(memory) => memory.reason == Reason::Unaligned,
+            _ => true,
+        };
+        let vm = self.fault.take().filter(|_| !translates);
+        Failure { fault, vm }
+    }
 }
 
 impl rkfd_isa::Env for Window<'_> {
@@ -96,7 +109,8 @@ impl rkfd_isa::Env for Window<'_> {
     }
 
     fn trapped(&mut self, fault: &Fault) {
-        self.notices.push(Notice::Trap(Box::new(*fault)));
+        let failure = self.failure(*fault);
+        self.notices.push(Notice::Trap(Box::new(failure)));
     }
 
     fn synchronise(&mut self, _tag: u8, request: &GwsRequest) -> GwsAnswer {

@@ -15,7 +15,7 @@ use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::regs::gc_9_4_3::CPC_INT_CNTL as INT;
 use rkfd_hw::regs::Value as Contents;
-use rkfd_isa::{Fault, FaultKind};
+use rkfd_isa::FaultKind;
 
 /// How a dispatch stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,14 +91,16 @@ impl Mec {
                         .report()
                         .fault(format_args!("shader: s_sendmsg {message} is not modelled"));
                 }
-                Notice::Trap(fault) => self.wave_trapped(h, xcc, &fault),
+                Notice::Trap(failure) => self.wave_trapped(h, xcc, &failure),
             }
         }
     }
 
-    /// A wave has entered its trap handler. The driver gets an interrupt for an exception nevertheless;
-    /// a trap concerns only the program and its handler.
-    fn wave_trapped(&mut self, h: &Hqd, xcc: u8, fault: &Fault) {
+    /// A wave has entered its trap handler. The driver gets an interrupt for an exception nevertheless, and
+    /// another one of the hub for an address that does not translate; a trap concerns only the program and its
+    /// handler.
+    fn wave_trapped(&mut self, h: &Hqd, xcc: u8, failure: &Failure) {
+        let fault = &failure.fault;
         let text = match fault.kind {
             FaultKind::Trap(id) => format!("trap {id} at pc {:#x}", fault.pc),
             _ => fault.to_string(),
@@ -117,6 +119,9 @@ impl Mec {
         self.env
             .report()
             .fault(format_args!("shader: {}", fault.kind));
+        if let Some(vm) = &failure.vm {
+            self.env.vm_fault(vm);
+        }
         let data = (self.generation.wave_error)(&fault.kind, fault.wave);
         self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
     }
