@@ -78,7 +78,7 @@ fn unimplemented_instructions_are_named() {
     }
     for (text, what) in [
         (
-            "s_getreg_b32 s0, hwreg(HW_REG_HW_ID2)",
+            "s_getreg_b32 s0, hwreg(HW_REG_DVGPR_ALLOC_LO)",
             "this hardware register",
         ),
         (

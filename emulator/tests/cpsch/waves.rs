@@ -268,3 +268,50 @@ fn what_is_not_modelled_of_a_wave_is_refused() {
     rig.write(gc::SQ_IND_DATA, 1);
     rig.violated("not modelled to be set");
 }
+
+/// Shader engines and compute units on which work-groups of a queue ran. COMPUTE_STATIC_THREAD_MGMT_SE0 to SE3 are words
+/// 23, 24, 26 and 27 of its MQD; `SQ_WAVE_HW_ID` has CU_ID in bits 11:8 and SE_ID in 15:13.
+fn units_of(p: &Process<'_>, q: &Queue<'_>) -> Vec<[u32; 2]> {
+    const GROUPS: u32 = 64;
+    let out = p.new_words(&[0; 2 * GROUPS as usize]);
+    let args = arguments(p, &pointers(&[out]), GROUPS * 64, 64);
+    let kernel = load(p, "where")["where_am_i.kd"];
+    let signal = p.signal(1);
+    q.push(dispatch(kernel, args, GROUPS * 64, 64, signal).0);
+    p.wait(signal);
+    let words = p.words(out, 2 * GROUPS as usize);
+    let mut units: Vec<_> = words
+        .chunks_exact(2)
+        .map(|of| [(of[0] >> 13) & 7, (of[0] >> 8) & 15])
+        .collect();
+    units.sort_unstable();
+    units.dedup();
+    units
+}
+
+#[test]
+fn waves_run_where_their_queue_s_mask_allows_it() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let (all, some) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
+    let allow = |masks: [u32; 4]| {
+        some.change(|m| {
+            for (at, mask) in [23, 24, 26, 27].into_iter().zip(masks) {
+                m.0[at] = mask;
+            }
+        });
+    };
+    allow([0b10010, 1, 0, 0]);
+    run(&rig, &[(&p, &[&all, &some])]);
+    let twenty: Vec<_> = (0..20).map(|n| [n / 5, n % 5]).collect();
+    assert_eq!(units_of(&p, &all), twenty);
+    assert_eq!(units_of(&p, &some), [[0, 1], [0, 4], [1, 0]]);
+    // Another mask, which the queue is connected with.
+    rig.unmap();
+    rig.fence();
+    allow([0, 0, 0, 0b100]);
+    run(&rig, &[(&p, &[&all, &some])]);
+    assert_eq!(units_of(&p, &some), [[3, 2]]);
+    rig.unmap();
+    rig.fence();
+}

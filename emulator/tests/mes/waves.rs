@@ -153,3 +153,32 @@ fn waves_that_halt_themselves_are_behind_their_s_sethalt() {
     assert_eq!(rig.remove(&q, 0), 1);
     assert_eq!(found(&rig), Vec::<Place>::new(), "they have left");
 }
+
+/// `SQ_WAVE_HW_ID1` has WGP_ID in bits 13:10, SA_ID in 16, SE_ID in 20:18. An array has half of the word of its engine,
+/// and a work-group processor two bits of that (Linux, `mqd_symmetrically_map_cu_mask`).
+#[test]
+fn waves_run_where_their_queue_s_mask_allows_it() {
+    const GROUPS: u32 = 256;
+    let (mut rig, memory) = start();
+    let p = Process::saving(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    let mut m = q.fresh();
+    for (at, mask) in [(23, 0x0003_000c), (24, 0), (26, 0x00c0_0000), (27, 0)] {
+        m.0[at] = mask;
+    }
+    q.set_mqd(&m);
+    rig.add(&q);
+    let out = p.new_words(&[0; 2 * GROUPS as usize]);
+    let args = p.arguments(&code::pointers(&[out]), GROUPS * 32, 32);
+    let kernel = p.load("where", "where_am_i.kd");
+    let signal = p.signal(1);
+    q.push(dispatch(kernel, args, GROUPS * 32, 32, signal).0);
+    memory.wait("the dispatch", || p.value(signal) == 0);
+    let words = p.words(out, 2 * GROUPS as usize);
+    let place = |id: u32| [(id >> 18) & 7, (id >> 16) & 1, (id >> 10) & 15];
+    let mut seen: Vec<_> = words.chunks_exact(2).map(|of| place(of[0])).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, [[0, 0, 1], [0, 1, 0], [2, 1, 3]]);
+    assert_eq!(rig.remove(&q, 0), 1);
+}

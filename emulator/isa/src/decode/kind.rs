@@ -102,8 +102,11 @@ pub enum Register {
         /// The upper half.
         high: bool,
     },
-    /// Where the wave runs.
-    HardwareId,
+    /// Where the wave runs; gfx12's second one has the queue that it is of.
+    HardwareId {
+        /// HW_ID2.
+        second: bool,
+    },
     /// Instruction scheduling, which has no effect here.
     Scheduling,
     /// The workgroup's LDS: its size, in units of so many bytes.

@@ -48,8 +48,14 @@ pub fn execute<const L: usize>(
                         // gfx12's WAVE64.
                         | (u32::from(L == 64 && !scc) << 29)
                 }
-                // The wave's place in its workgroup; the fields of compute unit and engine are 0.
-                Kind::Hardware(Register::HardwareId) => w.index & 15,
+                Kind::Hardware(Register::HardwareId { second }) => {
+                    let [first, other] = c.env.hardware_id(w.index);
+                    if second {
+                        other
+                    } else {
+                        first
+                    }
+                }
                 Kind::Hardware(Register::LdsAlloc(unit)) => (c.lds.len() as u32 / unit) << 12,
                 Kind::Hardware(Register::GprAlloc) => allocation(w, i),
                 Kind::Hardware(Register::ShMemBases) => {

@@ -67,6 +67,12 @@ pub trait Env {
         0
     }
 
+    /// HW_ID, or HW_ID1 and HW_ID2, of a wave of the workgroup that runs: where it is. Of a device without
+    /// such places it is the wave's number.
+    fn hardware_id(&self, wave: u32) -> [u32; 2] {
+        [wave & 15, 0]
+    }
+
     /// s_sendmsg: the message and M0, and whether a trap handler sent it.
     fn interrupt(&mut self, message: u16, m0: u32, privileged: bool);
 

@@ -191,7 +191,7 @@ fn hardware_register(number: u32) -> Register {
         19 => Register::TrapControl,
         20 => Register::ScratchBase { high: false },
         21 => Register::ScratchBase { high: true },
-        23 => Register::HardwareId,
+        n @ 23..=24 => Register::HardwareId { second: n == 24 },
         26 => Register::Scheduling,
         29 => Register::CyclesLow,
         30 => Register::CyclesHigh,

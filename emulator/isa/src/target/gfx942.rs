@@ -115,7 +115,7 @@ fn decode(row: &'static Row, words: [u32; 3]) -> Result<Inst, DecodeError> {
                 3 => Register::TrapStatus(0x7f),
                 // IB_STS.
                 7 => Register::Nothing,
-                4 => Register::HardwareId,
+                4 => Register::HardwareId { second: false },
                 5 => Register::GprAlloc,
                 // In units of 64 dwords, by which Linux's handler reads it.
                 6 => Register::LdsAlloc(256),

@@ -6,6 +6,7 @@ pub(crate) mod cleaning;
 pub mod dispatch;
 pub(crate) mod group;
 pub(crate) mod gws;
+mod limits;
 mod look;
 pub mod room;
 pub(crate) mod saved;

@@ -7,21 +7,23 @@
 //! (Linux, `amdgpu_debugfs_wave_read`, `gfx_v9_4_3_read_wave_data`, `gfx_v12_0_read_wave_data`).
 //! Of a slot without a wave all registers read 0, so that STATUS.VALID is 0.
 //!
-//! All waves of a work-group are in slots of one compute unit; units have their turns, engine by engine.
-//! How the chip spreads them isn't published. Where dispatches run at once whose waves are more than there
-//! are slots, those of the last have none, and don't show: the model gives each dispatch all slots.
+//! All waves of a work-group are in slots of one compute unit; units that the queue's mask allows have their
+//! turns, engine by engine. How the chip spreads them isn't published. Where dispatches run at once whose waves
+//! are more than there are slots, those of the last have none, and don't show: the model gives each dispatch
+//! all slots.
 
 pub(crate) mod count;
 pub(crate) mod gfx12;
 pub(crate) mod gfx9_4_3;
 
+use super::hqd::Image;
 use super::slot::Slot;
 use crate::device::facts::{Facts, GcShape};
 use crate::device::Refused;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where a slot is in its XCC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Place {
     /// Shader engine.
     pub engine: u32,
@@ -93,6 +95,32 @@ pub(crate) struct Registers {
     pub chosen: fn(u32, u32) -> (Place, u32),
     /// A register of the wave in a slot; `None` if it isn't modelled.
     pub read: fn(u32, &Seen<'_>) -> Option<u32>,
+    /// HW_ID, or HW_ID1 and HW_ID2, of a wave in this slot, of the queue on this HQD, under this VMID.
+    pub ids: fn(Place, Slot, u8) -> [u32; 2],
+}
+
+/// The compute units that a queue's waves may be on: COMPUTE_STATIC_THREAD_MGMT_SE0 to SE3. An array has half a
+/// word, in which bit n is the nth unit that works (Linux, `mqd_symmetrically_map_cu_mask`: "HW expects disabled
+/// CUs to be represented in the high bits").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Allowed([u32; 4]);
+
+impl Allowed {
+    /// Those of a queue.
+    pub fn of(mqd: &Image) -> Self {
+        let engines = [
+            Image::COMPUTE_STATIC_THREAD_MGMT_SE0,
+            Image::COMPUTE_STATIC_THREAD_MGMT_SE1,
+            Image::COMPUTE_STATIC_THREAD_MGMT_SE2,
+            Image::COMPUTE_STATIC_THREAD_MGMT_SE3,
+        ];
+        Self(engines.map(|engine| mqd.get(engine) as u32))
+    }
+
+    fn has(self, unit: &Unit) -> bool {
+        let mask = self.0.get(unit.place.engine as usize).unwrap_or(&0);
+        (mask >> unit.bit) & 1 == 1
+    }
 }
 
 /// What is seen of a slot and of its SIMD.
@@ -123,23 +151,48 @@ impl Owner {
 /// The slots of all compute units.
 pub(crate) struct WaveSlots {
     shape: GcShape,
+    /// Those that work, in the order of their turns.
+    order: Vec<Unit>,
     xccs: Vec<Mutex<Units>>,
 }
 
 struct Units {
     /// Those that are fused off, too, by engine, array and number.
     units: Vec<Vec<Option<Owner>>>,
-    /// Those that work, in the order of their turns.
-    order: Vec<usize>,
+    /// Whose turn is next.
     turn: usize,
+}
+
+/// A compute unit that works.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    /// Its number with those that are fused off.
+    at: usize,
+    /// Where its first slot is.
+    place: Place,
+    /// Its bit of its engine's mask.
+    bit: u32,
 }
 
 /// Slots that are taken until this is dropped.
 pub(crate) struct Taken {
     slots: Arc<WaveSlots>,
     xcc: u8,
-    unit: usize,
+    unit: Unit,
     which: Vec<usize>,
+}
+
+impl Taken {
+    /// Where a wave is: that it is in no slot doesn't show here.
+    pub fn place(&self, wave: u32) -> Place {
+        let each = self.slots.shape.waves_per_simd.max(1);
+        let at = self.which.get(wave as usize).map_or(0, |at| *at as u32);
+        Place {
+            simd: at / each,
+            slot: at % each,
+            ..self.unit.place
+        }
+    }
 }
 
 impl WaveSlots {
@@ -149,12 +202,12 @@ impl WaveSlots {
         let units = || {
             Mutex::new(Units {
                 units: vec![vec![None; slots_of(&shape)]; units_of(&shape)],
-                order: order(&shape),
                 turn: 0,
             })
         };
         Arc::new(Self {
             shape,
+            order: order(&shape),
             xccs: (0..facts.xccs).map(|_| units()).collect(),
         })
     }
@@ -164,24 +217,34 @@ impl WaveSlots {
         Some(units.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes slots of one compute unit for so many waves of a work-group; `None` while none has them.
+    /// How many compute units of an XCC are allowed.
+    pub fn count_of(&self, allowed: Allowed) -> u32 {
+        let units = self.order.iter();
+        units.filter(|unit| allowed.has(unit)).count() as u32
+    }
+
+    /// Takes slots of one of the allowed compute units for so many waves of a work-group. While no unit has as
+    /// many, they are on one and in none of its slots. `None` if no unit is allowed.
     pub fn take(
         self: &Arc<Self>,
         xcc: u8,
         waves: usize,
-        group: u32,
-        who: Weak<dyn Occupant>,
+        (who, group): (Weak<dyn Occupant>, u32),
+        allowed: Allowed,
     ) -> Option<Taken> {
         let mut units = self.lock(xcc)?;
-        let turns = units.order.len();
-        let free = |unit: &usize| {
-            let slots = units.units.get(*unit);
-            slots.is_some_and(|slots| slots.iter().filter(|s| s.is_none()).count() >= waves)
+        let (turns, turn) = (self.order.len(), units.turn);
+        let free = |unit: &Unit| {
+            let slots = units.units.get(unit.at);
+            slots.map_or(0, |slots| slots.iter().filter(|s| s.is_none()).count())
         };
-        let mut all = units.order.iter().cycle().skip(units.turn).take(turns);
-        let unit = *all.find(|unit| free(unit))?;
-        units.turn = (units.turn + 1) % turns;
-        let slots = units.units.get_mut(unit)?;
+        let all = self.order.iter().enumerate().cycle().skip(turn).take(turns);
+        let all = all.filter(|(_, unit)| allowed.has(unit));
+        let roomy = all.clone().find(|(_, unit)| free(unit) >= waves);
+        let (n, unit) = roomy.or_else(|| all.clone().next())?;
+        let (n, unit, waves) = (n, *unit, roomy.map_or(0, |_| waves));
+        units.turn = (n + 1) % turns;
+        let slots = units.units.get_mut(unit.at)?;
         let (simds, each) = (self.shape.simds_per_cu, self.shape.waves_per_simd);
         // One SIMD after the other.
         let by_turns = (0..each).flat_map(|slot| (0..simds).map(move |simd| simd * each + slot));
@@ -277,7 +340,7 @@ impl Drop for Taken {
         let Some(mut units) = self.slots.lock(self.xcc) else {
             return;
         };
-        let Some(slots) = units.units.get_mut(self.unit) else {
+        let Some(slots) = units.units.get_mut(self.unit.at) else {
             return;
         };
         for at in &self.which {
@@ -299,14 +362,64 @@ fn slots_of(shape: &GcShape) -> usize {
 }
 
 /// Compute units that work: one of each engine, then the next of each.
-fn order(shape: &GcShape) -> Vec<usize> {
-    let of_engine = shape.arrays_per_engine * shape.cus_per_array;
-    let works = |engine: u32, cu: u32| {
-        let fused = shape.inactive_cus.get(engine as usize).unwrap_or(&0);
-        (fused >> cu) & 1 == 0
-    };
+fn order(shape: &GcShape) -> Vec<Unit> {
+    let (arrays, each) = (shape.arrays_per_engine, shape.cus_per_array);
+    let fused = |engine: u32| *shape.inactive_cus.get(engine as usize).unwrap_or(&0);
+    let works = |engine: u32, cu: u32| (fused(engine) >> cu) & 1 == 0;
+    let of_engine = arrays * each;
     let all = (0..of_engine).flat_map(|cu| (0..shape.engines).map(move |engine| (engine, cu)));
     let all = all.filter(|&(engine, cu)| works(engine, cu));
-    all.map(|(engine, cu)| (engine * of_engine + cu) as usize)
-        .collect()
+    all.map(|(engine, cu)| {
+        let (array, number) = (cu / each, cu % each);
+        let before = (array * each..cu).filter(|other| works(engine, *other));
+        Unit {
+            at: (engine * of_engine + cu) as usize,
+            place: Place {
+                engine,
+                array,
+                cu: number,
+                ..Place::default()
+            },
+            bit: 16 * array + before.count() as u32,
+        }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::mi308x;
+
+    /// Linux, `mqd_symmetrically_map_cu_mask`: a mask's bits are those of units that work, whichever are fused off.
+    #[test]
+    fn a_mask_counts_units_that_work() {
+        let shape = GcShape {
+            engines: 2,
+            arrays_per_engine: 2,
+            cus_per_array: 3,
+            inactive_cus: &[0b001_010, 0],
+            ..mi308x::SPX.gc
+        };
+        let all = order(&shape);
+        let bits = |engine| {
+            let units = all.iter().filter(|unit| unit.place.engine == engine);
+            let mut units: Vec<_> = units
+                .map(|unit| (unit.place.array, unit.place.cu, unit.bit))
+                .collect();
+            units.sort_unstable();
+            units
+        };
+        assert_eq!(bits(0), [(0, 0, 0), (0, 2, 1), (1, 1, 16), (1, 2, 17)]);
+        let whole = [0, 1, 2].map(|cu| (0, cu, cu)).into_iter();
+        let whole: Vec<_> = whole.chain([0, 1, 2].map(|cu| (1, cu, 16 + cu))).collect();
+        assert_eq!(bits(1), whole);
+        // The last one of the first array of engine 0, and nothing of engine 1.
+        let allowed = Allowed([0b10, 0, 0, 0]);
+        let found: Vec<_> = all.iter().filter(|unit| allowed.has(unit)).collect();
+        let [unit] = found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!((unit.place.array, unit.place.cu), (0, 2));
+    }
 }

@@ -12,17 +12,18 @@ pub(crate) mod saving;
 
 use super::group::Group;
 use super::gws::Gws;
+use super::limits::Limits;
 use super::room::{self, Room};
 use super::saved::SavedGroup;
 use super::share::Share;
 use super::state::Seen;
-use super::window::{Notice, Window};
+use super::window::{Notice, Seat, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
 use crate::engines::cp::front::debug::Debugged;
 use crate::engines::cp::front::slot::Slot;
-use crate::engines::cp::front::waves::{Occupant, Taken, WaveSlots, WaveState};
+use crate::engines::cp::front::waves::{Allowed, Occupant, Registers, Taken, WaveSlots, WaveState};
 use crate::memory::{Hub, Memory, VmFault};
 use crate::rules::{Event, Kind};
 use crate::trace::Value;
@@ -60,9 +61,8 @@ pub struct ScratchArea {
 pub struct FromQueue {
     /// The XCC on which it runs, and its part of the work-groups.
     pub share: Share,
-    /// Its HQD now, and the slots of waves.
-    pub(crate) slot: Slot,
-    pub(crate) slots: Arc<WaveSlots>,
+    /// Where its waves may be.
+    pub(crate) seats: Seats,
     /// What its debugger has chosen.
     pub(crate) debugged: Debugged,
     /// The VMID of the process now.
@@ -75,6 +75,17 @@ pub struct FromQueue {
     pub(crate) gws: Option<Arc<Gws>>,
     /// Whose dispatches come first: 2 is high, 0 low.
     pub priority: u32,
+}
+
+/// Where waves of a queue may be.
+pub(crate) struct Seats {
+    /// The slots of all compute units, and what registers show of those in them.
+    pub slots: Arc<WaveSlots>,
+    pub registers: &'static Registers,
+    /// The queue's HQD now.
+    pub hqd: Slot,
+    /// The compute units that its MQD allows.
+    pub allowed: Allowed,
 }
 
 /// How far the dispatch may go.
@@ -108,6 +119,7 @@ pub struct Dispatch {
     pub vmid: AtomicU8,
     share: Share,
     slots: Arc<WaveSlots>,
+    registers: &'static Registers,
     debugged: Debugged,
     /// Workgroups in each dimension, of all XCCs.
     pub groups: [u32; 3],
@@ -123,7 +135,7 @@ pub struct Dispatch {
     tickets: AtomicU32,
     inner: Mutex<Inner>,
     scratch: ScratchArea,
-    resident_max: u32,
+    limits: Limits,
     /// What is left of the queue's save area, and words of it that a workgroup takes. Those of one
     /// are taken as long as the dispatch is there.
     room: Arc<Room>,
@@ -149,10 +161,13 @@ struct Inner {
     resident: u32,
     free: Vec<u32>,
     /// The slots of the waves of those that are resident, as far as there were any.
-    slots: HashMap<u32, Taken>,
+    slots: HashMap<u32, Arc<Taken>>,
     /// What those were that workers run when their turn began.
     running: Vec<(u32, Vec<Option<WaveState>>)>,
     slot: Slot,
+    /// The compute units that its queue allows, and how many work-groups they hold.
+    allowed: Allowed,
+    most: u32,
     failure: Option<Failure>,
     counts: Counts,
     notices: Vec<Notice>,
@@ -186,8 +201,7 @@ impl Dispatch {
     ) -> Arc<Self> {
         let FromQueue {
             share,
-            slot,
-            slots,
+            seats,
             debugged,
             vmid,
             scratch,
@@ -206,17 +220,16 @@ impl Dispatch {
             .map(|&n| u32::from(n))
             .product();
         let waves_per_group = items.div_ceil(kernel.lanes.max(1)).max(1);
-        let most = shape.active_cus() * shape.simds_per_cu * shape.waves_per_simd;
-        let mut resident_max = most / waves_per_group;
-        if params.group_segment_size > 0 {
-            resident_max =
-                resident_max.min(shape.active_cus() * (shape.lds_size / params.group_segment_size));
-        }
-        if params.private_segment_size > 0 {
-            resident_max = resident_max.min(scratch.waves / waves_per_group);
-        }
-        let resident_max = resident_max.max(1);
-        let inner = Inner::new(resident_max, slot);
+        let needs_scratch = params.private_segment_size > 0;
+        let limits = Limits::new(
+            shape,
+            waves_per_group,
+            params.group_segment_size,
+            needs_scratch.then_some(scratch.waves),
+        );
+        let places = limits.of(shape.active_cus());
+        let mut inner = Inner::new(places, seats.hqd, seats.allowed);
+        inner.most = limits.of(seats.slots.count_of(seats.allowed));
         let started = env.clock().now();
         let words = room::words(
             target,
@@ -235,7 +248,8 @@ impl Dispatch {
             preloaded,
             vmid: AtomicU8::new(vmid),
             share,
-            slots,
+            slots: seats.slots,
+            registers: seats.registers,
             debugged,
             groups,
             // More than can ever be counted to is as good as endless.
@@ -252,7 +266,7 @@ impl Dispatch {
             tickets: AtomicU32::new(0),
             inner: Mutex::new(inner),
             scratch,
-            resident_max,
+            limits,
             room,
             words,
             gws,
@@ -275,9 +289,11 @@ impl Dispatch {
         self.target
     }
 
-    /// Its queue is on an HQD from now on.
-    pub(crate) fn move_to(&self, slot: Slot) {
-        self.lock().slot = slot;
+    /// Its queue is on an HQD from now on, which allows these compute units.
+    pub(crate) fn move_to(&self, slot: Slot, allowed: Allowed) {
+        let mut inner = self.lock();
+        (inner.slot, inner.allowed) = (slot, allowed);
+        inner.most = self.limits.of(self.slots.count_of(allowed));
     }
 
     /// The HQD that its queue is on.
@@ -289,10 +305,26 @@ impl Dispatch {
     fn seat(self: &Arc<Self>, group: &Group, place: u32) {
         let who: Weak<dyn Occupant> = Arc::downgrade(self) as _;
         let waves = group.waves() as usize;
-        let taken = self.slots.take(self.share.xcc, waves, place, who);
+        let allowed = self.lock().allowed;
+        let taken = self
+            .slots
+            .take(self.share.xcc, waves, (who, place), allowed);
         let mut inner = self.lock();
-        inner.slots.extend(taken.map(|taken| (place, taken)));
+        inner
+            .slots
+            .extend(taken.map(|taken| (place, Arc::new(taken))));
         inner.runs(group, place, self.vmid.load(Ordering::Acquire));
+    }
+
+    /// Where the waves of a work-group are.
+    fn seat_of(&self, place: u32) -> Option<Seat> {
+        let inner = self.lock();
+        let taken = inner.slots.get(&place)?.clone();
+        Some(Seat {
+            taken,
+            hqd: inner.slot,
+            ids: self.registers.ids,
+        })
     }
 
     /// What is shown of each work-group that has begun and that no worker runs at the moment.
@@ -408,6 +440,7 @@ impl Dispatch {
             hub: Hub::Gfx(self.share.xcc),
             vmid: &self.vmid,
             gws: self.gws.as_deref(),
+            seat: None,
             fault: None,
             notices: Vec::new(),
         };
@@ -427,6 +460,7 @@ impl Dispatch {
                 self.hold(group, place);
                 continue;
             }
+            window.seat = self.seat_of(place);
             let done = cu.statistics().instructions;
             let steps = self.env.pause().steps();
             let slice = if steps { 1 } else { left.min(SLICE) };
@@ -538,7 +572,7 @@ impl Dispatch {
             }
         }
         let more = self.is(Go::Run)
-            && inner.resident < self.resident_max
+            && inner.resident < inner.most
             && self.next.load(Ordering::Acquire) < self.total;
         if more && (inner.resident == 0 || self.room.take(self.words)) {
             let Some(place) = inner.free.pop() else {

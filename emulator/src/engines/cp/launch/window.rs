@@ -5,11 +5,14 @@
 use super::dispatch::Failure;
 use super::gws::Gws;
 use crate::device::Env;
+use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::front::waves::{Place, Taken};
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
 use crate::rules::{Effect, Event, Kind};
 use rkfd_isa::{Access, Fault, FaultKind, GwsAnswer, GwsRequest, HostPage, Reason, Watches};
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
 
 /// What a wave reports besides its results.
 pub enum Notice {
@@ -17,6 +20,15 @@ pub enum Notice {
     Message(u16, u32, bool),
     /// It has entered its trap handler.
     Trap(Box<Failure>),
+}
+
+/// Where the waves of a work-group are, as their registers show it.
+pub(crate) struct Seat {
+    pub taken: Arc<Taken>,
+    /// The HQD of its queue.
+    pub hqd: Slot,
+    /// HW_ID, or HW_ID1 and HW_ID2.
+    pub ids: fn(Place, Slot, u8) -> [u32; 2],
 }
 
 /// What a worker shows the interpreter of the chip.
@@ -33,6 +45,8 @@ pub struct Window<'a> {
     pub vmid: &'a AtomicU8,
     /// The queue's semaphores and barriers on its XCC.
     pub(crate) gws: Option<&'a Gws>,
+    /// Where the waves of the work-group are that runs.
+    pub(crate) seat: Option<Seat>,
     /// The process's watched addresses.
     pub watches: Watches,
     /// The last access that did not translate.
@@ -98,6 +112,12 @@ impl rkfd_isa::Env for Window<'_> {
             Hub::Gfx(xcc) => xcc.into(),
             Hub::Mm => 0,
         }
+    }
+
+    fn hardware_id(&self, wave: u32) -> [u32; 2] {
+        let vmid = self.vmid.load(Ordering::Acquire);
+        let ids = |seat: &Seat| (seat.ids)(seat.taken.place(wave), seat.hqd, vmid);
+        self.seat.as_ref().map_or([0; 2], ids)
     }
 
     fn interrupt(&mut self, message: u16, m0: u32, privileged: bool) {

@@ -4,9 +4,11 @@
 
 use crate::engines::cp::front::shader::Registers;
 use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::front::waves::Allowed;
 use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::launch::split::SplitDispatch;
 use crate::engines::cp::launch::workers::Units;
+use crate::engines::cp::mec::loads::Loads;
 use crate::engines::cp::packet::aql::Condition;
 use crate::engines::cp::packet::command::Release;
 use std::collections::VecDeque;
@@ -111,13 +113,17 @@ impl Launched {
         self.dispatches().for_each(|d| d.set(go));
     }
 
-    /// Goes on with dispatches that were paused, on the HQD and under the VMID of now.
-    pub(crate) fn resume(&self, slot: Slot, vmid: u8, units: &Units) {
+    /// Goes on with dispatches that were paused, on the HQD and under the VMID of now, with what the MQDs have
+    /// now.
+    pub(crate) fn resume(&self, slot: Slot, vmid: u8, loads: &Loads, units: &Units) {
         for item in self.items.iter().filter(|item| !item.done) {
             if let Work::Dispatch(d) = &item.work {
                 for d in &d.0 {
                     d.vmid.store(vmid, Ordering::Release);
-                    d.move_to(slot);
+                    let mut loads = loads.iter();
+                    if let Some(load) = loads.find(|load| load.xcc == d.xcc()) {
+                        d.move_to(slot, Allowed::of(&load.image));
+                    }
                     if d.failure().is_none() && !d.is_finished() {
                         d.begin();
                         units.submit(d);

@@ -7,7 +7,8 @@
 use crate::engines::cp::front::debug::{self, Debugged};
 use crate::engines::cp::front::hqd::{Image, AQL_WORDS};
 use crate::engines::cp::front::shader::TRAP_PRESENT;
-use crate::engines::cp::launch::dispatch::{Dispatch, FromQueue, ScratchArea};
+use crate::engines::cp::front::waves::Allowed;
+use crate::engines::cp::launch::dispatch::{Dispatch, FromQueue, ScratchArea, Seats};
 use crate::engines::cp::launch::group::Group;
 use crate::engines::cp::launch::share::Share;
 use crate::engines::cp::launch::split::SplitDispatch;
@@ -36,6 +37,7 @@ impl Mec {
         let now = AtomicU8::new(vmid);
         let mut window = Window {
             gws: None,
+            seat: None,
             env: &*self.env,
             hub: Hub::Gfx(h.slot.xcc()),
             vmid: &now,
@@ -155,8 +157,12 @@ impl Mec {
                 preloaded.clone(),
                 FromQueue {
                     share,
-                    slot: h.slot,
-                    slots: self.regs.waves().clone(),
+                    seats: Seats {
+                        slots: self.regs.waves().clone(),
+                        registers: self.generation.waves,
+                        hqd: h.slot,
+                        allowed: Allowed::of(&load.image),
+                    },
                     debugged: Debugged {
                         regs: self.regs.clone(),
                         mask_bits: self.generation.watch_mask,

@@ -113,7 +113,7 @@ impl Mec {
                 }
             }
         }
-        h.launched.resume(slot, owner.vmid, &self.units);
+        h.launched.resume(slot, owner.vmid, &h.loads, &self.units);
         for load in h.loads.iter() {
             self.regs.change(slot.on(load.xcc), &mut |to| {
                 let words = to.0.iter_mut().zip(load.image.0);

@@ -143,7 +143,7 @@ impl Mec {
         };
         if h.stop.take() == Some(Stop::Save) && h.q.cwsr {
             h.launched.set_all(Go::Pause);
-            h.launched.resume(h.slot, h.owner.vmid, units);
+            h.launched.resume(h.slot, h.owner.vmid, &h.loads, units);
         }
     }
 

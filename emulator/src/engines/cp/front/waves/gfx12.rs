@@ -8,7 +8,7 @@
 //! halted wave of a gfx1201: STATUS.IDLE, STATE_PRIV.HALT, IB_DBG1.WAVE_IDLE, no bit in ACTIVE and one in
 //! VALID_AND_IDLE; RDNA4 ISA, section 3.
 
-use super::{Place, Registers, Seen, WaveState};
+use super::{Place, Registers, Seen, Slot, WaveState};
 use rkfd_hw::regs::gc_12_0_0::{GRBM_GFX_INDEX as Index, SQ_IND_INDEX as Indirect};
 use rkfd_hw::regs::sq_12_0_0::{
     self as sq, SQ_WAVE_HW_ID1 as Id1, SQ_WAVE_HW_ID2 as Id2, SQ_WAVE_STATE_PRIV as State,
@@ -18,7 +18,11 @@ use rkfd_hw::regs::{Reg, Register, Value};
 use rkfd_hw::value::Bounded;
 
 /// How they are laid out.
-pub(crate) static GFX12: Registers = Registers { chosen, read };
+pub(crate) static GFX12: Registers = Registers {
+    chosen,
+    read,
+    ids: |place, hqd, vmid| [place_of(place), queue_of(hqd, vmid)],
+};
 
 /// SIMDs of a compute unit; a WGP has two of these.
 const SIMDS: u32 = 2;
@@ -69,7 +73,7 @@ fn read(register: u32, seen: &Seen<'_>) -> Option<u32> {
         r if is(r, sq::SQ_WAVE_EXEC_LO) => wave.exec as u32,
         r if is(r, sq::SQ_WAVE_EXEC_HI) => (wave.exec >> 32) as u32,
         r if is(r, sq::SQ_WAVE_HW_ID1) => place_of(seen.place),
-        r if is(r, sq::SQ_WAVE_HW_ID2) => queue_of(&wave),
+        r if is(r, sq::SQ_WAVE_HW_ID2) => queue_of(wave.hqd, wave.vmid),
         r if is(r, sq::SQ_WAVE_GPR_ALLOC) => u32::from(wave.registers / 4).saturating_sub(1) << 12,
         r if is(r, sq::SQ_WAVE_LDS_ALLOC) => (wave.lds / 512) << 12,
         r if is(r, sq::SQ_WAVE_M0) => wave.m0,
@@ -136,11 +140,11 @@ fn place_of(place: Place) -> u32 {
 }
 
 /// Whose it is. The numbers of its work-group and of its state are 0.
-fn queue_of(wave: &WaveState) -> u32 {
+fn queue_of(hqd: Slot, vmid: u8) -> u32 {
     Value::<Id2>::zeroed()
-        .with(Id2::QUEUE_ID, bits(wave.hqd.queue()))
-        .with(Id2::PIPE_ID, bits(wave.hqd.pipe()))
-        .with(Id2::ME_ID, bits(wave.hqd.me()))
-        .with(Id2::VM_ID, bits(wave.vmid.into()))
+        .with(Id2::QUEUE_ID, bits(hqd.queue()))
+        .with(Id2::PIPE_ID, bits(hqd.pipe()))
+        .with(Id2::ME_ID, bits(hqd.me()))
+        .with(Id2::VM_ID, bits(vmid.into()))
         .bits()
 }

@@ -5,14 +5,18 @@
 //! Sources: Linux, `amdgpu/gfx_v9_4_3.c` (`wave_read_ind`: SQ_IND_INDEX has wave, SIMD and register),
 //! `include/asic_reg/gc/gc_9_4_3_sh_mask.h`; CDNA3 ISA, section 3.
 
-use super::{Place, Registers, Seen};
+use super::{Place, Registers, Seen, Slot};
 use rkfd_hw::regs::gc_9_4_3::{GRBM_GFX_INDEX as Index, SQ_IND_INDEX as Indirect};
 use rkfd_hw::regs::sq_9_4_3::{self as sq, SQ_WAVE_HW_ID as Id, SQ_WAVE_STATUS as Status};
 use rkfd_hw::regs::{Reg, Register, Value};
 use rkfd_hw::value::Bounded;
 
 /// How they are laid out.
-pub(crate) static GFX9_4_3: Registers = Registers { chosen, read };
+pub(crate) static GFX9_4_3: Registers = Registers {
+    chosen,
+    read,
+    ids: |place, hqd, vmid| [hardware_id(place, hqd, vmid), 0],
+};
 
 fn chosen(grbm: u32, index: u32) -> (Place, u32) {
     let (grbm, index) = (Value::<Index>::new(grbm), Value::<Indirect>::new(index));
@@ -51,7 +55,7 @@ fn read(register: u32, seen: &Seen<'_>) -> Option<u32> {
         r if is(r, sq::SQ_WAVE_PC_HI) => high & sq::SQ_WAVE_PC_HI::PC_HI.mask(),
         r if is(r, sq::SQ_WAVE_EXEC_LO) => wave.exec as u32,
         r if is(r, sq::SQ_WAVE_EXEC_HI) => (wave.exec >> 32) as u32,
-        r if is(r, sq::SQ_WAVE_HW_ID) => hardware_id(seen.place, &wave),
+        r if is(r, sq::SQ_WAVE_HW_ID) => hardware_id(seen.place, wave.hqd, wave.vmid),
         r if is(r, sq::SQ_WAVE_INST_DW0) => (seen.code)()[0],
         r if is(r, sq::SQ_WAVE_INST_DW1) => (seen.code)()[1],
         r if is(r, sq::SQ_WAVE_GPR_ALLOC) => allocation(&wave),
@@ -80,7 +84,7 @@ fn status(wave: &super::WaveState) -> u32 {
 }
 
 /// Where it is, and whose. The work-group's number and that of its state are 0.
-fn hardware_id(place: Place, wave: &super::WaveState) -> u32 {
+fn hardware_id(place: Place, hqd: Slot, vmid: u8) -> u32 {
     fn bits<const W: u32>(value: u32) -> Bounded<W> {
         Bounded::low_bits_of(value.into())
     }
@@ -90,10 +94,10 @@ fn hardware_id(place: Place, wave: &super::WaveState) -> u32 {
         .with(Id::CU_ID, bits(place.cu))
         .with(Id::SH_ID, place.array & 1 == 1)
         .with(Id::SE_ID, bits(place.engine))
-        .with(Id::ME_ID, bits(wave.hqd.me()))
-        .with(Id::PIPE_ID, bits(wave.hqd.pipe()))
-        .with(Id::QUEUE_ID, bits(wave.hqd.queue()))
-        .with(Id::VM_ID, bits(wave.vmid.into()))
+        .with(Id::ME_ID, bits(hqd.me()))
+        .with(Id::PIPE_ID, bits(hqd.pipe()))
+        .with(Id::QUEUE_ID, bits(hqd.queue()))
+        .with(Id::VM_ID, bits(vmid.into()))
         .bits()
 }
 

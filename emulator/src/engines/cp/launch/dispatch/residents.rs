@@ -4,13 +4,14 @@
 
 use super::{Counts, Inner};
 use crate::engines::cp::front::slot::Slot;
+use crate::engines::cp::front::waves::Allowed;
 use crate::engines::cp::launch::group::Group;
 use crate::engines::cp::launch::state::states;
 use std::collections::{HashMap, VecDeque};
 
 impl Inner {
     /// Of a dispatch that may have so many work-groups at a time.
-    pub(super) fn new(resident_max: u32, slot: Slot) -> Self {
+    pub(super) fn new(places: u32, slot: Slot, allowed: Allowed) -> Self {
         Self {
             waiting: VecDeque::new(),
             held: 0,
@@ -18,10 +19,12 @@ impl Inner {
             coming: VecDeque::new(),
             saved: Vec::new(),
             resident: 0,
-            free: (0..resident_max).rev().collect(),
+            free: (0..places).rev().collect(),
             slots: HashMap::new(),
             running: Vec::new(),
             slot,
+            allowed,
+            most: places,
             failure: None,
             counts: Counts::default(),
             notices: Vec::new(),
