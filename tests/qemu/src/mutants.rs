@@ -33,7 +33,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about.
-const SCENARIOS: [&str; 16] = [
+const SCENARIOS: [&str; 17] = [
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
@@ -49,6 +49,7 @@ const SCENARIOS: [&str; 16] = [
     "cold-start",
     "cold-start-navi48",
     "queues",
+    "masks",
     "conformance",
 ];
 

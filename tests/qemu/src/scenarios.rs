@@ -31,6 +31,7 @@ mod storm;
 mod surroundings;
 mod traced;
 mod typed;
+mod waves;
 
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -50,6 +51,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(judge::all());
     all.push(load());
     all.extend(dispatch::all());
+    all.extend(waves::all());
     all.extend(costs::all());
     all.push(rivals::brief());
     all.extend(clearing::all());

@@ -176,6 +176,23 @@ impl Queue {
         kfd.alloc_queue_gws(self.id(), count)
     }
 
+    /// Has the queue's waves run on the compute units of a mask only, from its next dispatch on at the latest.
+    ///
+    /// Bits have their turns among XCCs first, then among shader engines, then among the arrays of an engine; from
+    /// gfx10 on two bits that follow each other are one work-group processor. Those beyond the GPU's units
+    /// ([`Node::compute_units`](crate::Node::compute_units)) are ignored. Linux has it in
+    /// `mqd_symmetrically_map_cu_mask`.
+    ///
+    /// A mask without a unit of an XCC leaves the work-groups of that XCC nowhere to run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ioctl`] with EINVAL when there are no words.
+    pub fn choose_compute_units(&self, mask: &[u32]) -> Result<()> {
+        let kfd = &self.made.gpu.link().driver.kfd;
+        kfd.set_cu_mask(self.id(), mask)
+    }
+
     /// The number of slots of the ring.
     pub fn packets(&self) -> u32 {
         self.packets

@@ -35,7 +35,6 @@ pub fn all() -> Vec<Scenario> {
         preempted(),
         debugged(),
         peeks(),
-        wave_sync(),
         copies(),
         commands(),
         copy_fault(),
@@ -538,21 +537,4 @@ fn peeks() -> Scenario {
         ),
         Step::Rmmod("rkfd".into()),
     ])
-}
-
-/// Only gfx942 has the instructions.
-fn wave_sync() -> Scenario {
-    Scenario::new(
-        "wave-sync",
-        "work-groups meet at a barrier of the whole grid, preempted there or not",
-    )
-    .scheduled_by(Scheduler::Cpsch)
-    .bin("rkfd-programs", "gws")
-    .kernel("gws", 3)
-    .steps([
-        Step::insmod(MODULE),
-        Step::run("gws", 180, &["/bin/gws", "/kernels/gws-O3.co"]),
-        Step::Rmmod("rkfd".into()),
-    ])
-    .on_all_shapes()
 }

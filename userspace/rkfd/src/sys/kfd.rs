@@ -16,7 +16,7 @@ use rkfd_uapi::memory::{
     AcquireVmArgs, AllocMemoryOfGpuArgs, FreeMemoryOfGpuArgs, GetAvailableMemoryArgs,
     MapMemoryToGpuArgs, UnmapMemoryFromGpuArgs, ALLOC_USERPTR,
 };
-use rkfd_uapi::queue::{AllocQueueGwsArgs, CreateQueueArgs, DestroyQueueArgs};
+use rkfd_uapi::queue::{AllocQueueGwsArgs, CreateQueueArgs, DestroyQueueArgs, SetCuMaskArgs};
 use rkfd_uapi::svm::SetXnackModeArgs;
 use rkfd_uapi::{event, ioctl as requests};
 use rustix::fs::{open, Mode, OFlags};
@@ -184,6 +184,17 @@ impl Kfd {
     pub(crate) fn destroy_queue(&self, queue_id: u32) -> Result<()> {
         let mut args = DestroyQueueArgs { queue_id, pad: 0 };
         plain(self.device(), &requests::DESTROY_QUEUE, &mut args)
+    }
+
+    /// Chooses the compute units of a queue by the bits of these words.
+    pub(crate) fn set_cu_mask(&self, queue_id: u32, mask: &[u32]) -> Result<()> {
+        let mut args = SetCuMaskArgs {
+            queue_id,
+            num_cu_mask: u32::try_from(mask.len().saturating_mul(32)).unwrap_or(u32::MAX & !31),
+            cu_mask_ptr: mask.as_ptr().addr() as u64,
+        };
+        // SAFETY: the driver reads no more bits at the address than it is told, which are those of `mask`.
+        unsafe { call(self.device(), &requests::SET_CU_MASK, &mut args) }
     }
 
     /// Gives a queue so many semaphores and barriers; the first one's number.

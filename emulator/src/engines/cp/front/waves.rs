@@ -16,10 +16,10 @@ pub(crate) mod count;
 pub(crate) mod gfx12;
 pub(crate) mod gfx9_4_3;
 
-use super::hqd::Image;
 use super::slot::Slot;
 use crate::device::facts::{Facts, GcShape};
 use crate::device::Refused;
+use rkfd_hw::mqd::Common as Image;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where a slot is in its XCC.

@@ -17,14 +17,14 @@ use super::room::{self, Room};
 use super::saved::SavedGroup;
 use super::share::Share;
 use super::state::Seen;
-use super::window::{Notice, Seat, Window};
+use super::window::{Failure, Notice, Seat, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
 use crate::engines::cp::front::debug::Debugged;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::{Allowed, Occupant, Registers, Taken, WaveSlots, WaveState};
-use crate::memory::{Hub, Memory, VmFault};
+use crate::memory::{Hub, Memory};
 use crate::rules::{Event, Kind};
 use crate::trace::Value;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
@@ -36,15 +36,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub const TURN: u64 = 1 << 16;
 /// Instructions of a workgroup's slice in a turn.
 const SLICE: u64 = 1 << 14;
-
-/// What stopped a dispatch.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Which wave, where, why.
-    pub fault: Fault,
-    /// The access that did not translate, if that was it.
-    pub vm: Option<VmFault>,
-}
 
 /// Scratch memory that a queue provides.
 #[derive(Clone, Copy, Default, Debug)]

@@ -5,7 +5,8 @@
 //! Source: Linux, `amdkfd/kfd_mqd_manager_v9.c` (`init_mqd_v9_4_3`): workgroups go to the XCCs by
 //! turns, COMPUTE_TG_CHUNK_SIZE (1) at a time, in the order of COMPUTE_CURRENT_LOGIC_XCC_ID.
 
-use super::dispatch::{Counts, Dispatch, Failure, Go};
+use super::dispatch::{Counts, Dispatch, Go};
+use super::window::Failure;
 use super::workers::Units;
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 
 //! A compute unit's way to memory: translations of its XCC's graphics hub for the interpreter.
 
-use super::dispatch::Failure;
 use super::gws::Gws;
 use crate::device::Env;
 use crate::engines::cp::front::slot::Slot;
@@ -20,6 +19,15 @@ pub enum Notice {
     Message(u16, u32, bool),
     /// It has entered its trap handler.
     Trap(Box<Failure>),
+}
+
+/// What stopped a dispatch.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which wave, where, why.
+    pub fault: Fault,
+    /// The access that did not translate, if that was it.
+    pub vm: Option<mem::VmFault>,
 }
 
 /// Where the waves of a work-group are, as their registers show it.

@@ -6,9 +6,9 @@
 //! Sources: Linux, `amdkfd/kfd_int_process_v9.c`, `_v11.c` (layout of the interrupts' data).
 
 use crate::device::interrupt::Interrupt;
-use crate::engines::cp::launch::dispatch::{Failure, Go};
+use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::launch::split::SplitDispatch;
-use crate::engines::cp::launch::window::Notice;
+use crate::engines::cp::launch::window::{Failure, Notice};
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::memory::Hub;
 use crate::trace::Value;
