@@ -70,6 +70,15 @@ pub struct Trap {
     pub loading: bool,
 }
 
+impl Trap {
+    /// Whether stores of vector memory get lost: on gfx9 after an address that did not translate, as long as nothing is
+    /// replayed (Linux, `cwsr_trap_handler_gfx9.asm`: "If STATUS.ALLOW_REPLAY=0 and TRAPSTS.XNACK_ERROR=1 then TCP stores
+    /// will fail"). Nothing ever is here. Where gfx9 has XNACK_ERROR, gfx12's EXCP_FLAG_PRIV has no bit.
+    pub(crate) fn stores_fail(&self) -> bool {
+        self.flags & (1 << 28) != 0
+    }
+}
+
 /// One wave of `L` lanes.
 pub struct Wave<const L: usize> {
     /// Scalar registers by operand code: gfx9's s0-s101, FLAT_SCRATCH and XNACK_MASK or gfx12's

@@ -142,7 +142,7 @@ fn a_store_to_nowhere_is_a_page_fault_of_its_process() {
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
-/// `SQ_INTERRUPT_WORD_ERROR_CTXID`: type 2, a memory violation; EXCP_FLAG_PRIV.MEM_VIOL is bit 4.
+/// `SQ_INTERRUPT_WORD_ERROR_CTXID`: type 2, a memory violation; EXCP_FLAG_PRIV.MEM_VIOL is bit 4, XNACK_ERROR bit 12.
 #[test]
 fn a_trap_handler_hears_of_a_store_to_nowhere_as_well() {
     let (mut rig, memory) = start();
@@ -156,7 +156,7 @@ fn a_trap_handler_hears_of_a_store_to_nowhere_as_well() {
     // The handler's message.
     let (.., data) = interrupt(&memory, 2);
     assert_eq!(data[..2], [0x54321 | (1 << 26), 1 << 6]);
-    assert_eq!(p.words(stored, 4)[2], 0x10);
+    assert_eq!(p.words(stored, 4)[2], 0x1010);
     // The halted wave leaves.
     assert_eq!(rig.remove(&q, 0), 1);
 }

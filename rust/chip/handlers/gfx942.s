@@ -18,9 +18,11 @@
 // STATUS: 2:1 priority, 13 halted, 17 error of a memory's bits.
 .set STATUS_NOT_KEPT, 0x20006
 .set STATUS_HALT, 1 << 13
+.set STATUS_REPLAY, 22
 // TRAPSTS: 8:0 and 14:12 exceptions that MODE permits, of which 7 and 14:12 are watched addresses; always
 // to the handler: 8 violation of memory, 11 illegal instruction, 22 host, 23 and 24 begin and end, 25 step.
 .set FLAG_SAVE, 10
+.set FLAG_TRANSLATION, 28
 .set FLAGS_ALWAYS, (1 << 8) | (1 << 11) | (1 << 22) | (1 << 23) | (1 << 24) | (1 << 25)
 .set FLAGS_BY_MODE, 0x71ff
 .set FLAGS_WATCH, 0x7080
@@ -113,11 +115,45 @@
 	s_waitcnt lgkmcnt(0)
 .endm
 
+// What becomes of vector stores, once scalar registers are saved, of which a wave has 16 at least: S6 is 1 if they get
+// lost, as they do after an address that did not translate unless accesses are replayed. S8 and S9 are the place.
+.macro probe_stores
+	s_getreg_b32 s6, hwreg(HW_REG_TRAPSTS, FLAG_TRANSLATION, 1)
+	s_getreg_b32 s4, hwreg(HW_REG_STATUS, STATUS_REPLAY, 1)
+	s_andn2_b32 s6, s6, s4
+	s_mov_b32 s8, ttmp8
+	s_and_b32 s9, ttmp9, 0xffff
+.endm
+
+// A vector register, offset bytes behind TTMP4, by scalar stores of four lanes.
+.macro store_lanes register, offset
+	s_mov_b32 s4, 0
+	s_add_u32 s5, ttmp4, \offset
+lanes\@:
+	.irp n, 0, 1, 2, 3
+	v_readlane_b32 s\n, \register, s4
+	s_add_u32 s4, s4, 1
+	.endr
+	store x4, s[0:3], s[8:9], s5
+	s_add_u32 s5, s5, 16
+	s_cmp_lt_u32 s4, 64
+	s_cbranch_scc1 lanes\@
+.endm
+
 .macro store_four
+	s_cmp_eq_u32 s6, 0
+	s_cbranch_scc0 four_by_lanes\@
 	buffer_store_dword v0, off, ttmp[8:11], ttmp4 sc0 nt
 	buffer_store_dword v1, off, ttmp[8:11], ttmp4 offset:256 sc0 nt
 	buffer_store_dword v2, off, ttmp[8:11], ttmp4 offset:512 sc0 nt
 	buffer_store_dword v3, off, ttmp[8:11], ttmp4 offset:768 sc0 nt
+	s_branch four_stored\@
+four_by_lanes\@:
+	store_lanes v0, 0
+	store_lanes v1, 256
+	store_lanes v2, 512
+	store_lanes v3, 768
+four_stored\@:
 .endm
 
 .macro load_four
@@ -270,6 +306,7 @@ scalars:
 	s_cbranch_scc1 scalars
 
 	// The first vector registers, with all lanes: the rest is done by them.
+	probe_stores
 	s_mov_b64 exec, -1
 	s_mov_b64 xnack_mask, 0
 	s_mov_b32 ttmp4, 0
@@ -292,7 +329,13 @@ scalars:
 lds:
 	ds_read_b32 v1, v0
 	s_waitcnt lgkmcnt(0)
+	s_cmp_eq_u32 s6, 0
+	s_cbranch_scc0 lds_by_lanes
 	buffer_store_dword v1, off, ttmp[8:11], ttmp4 sc0 nt
+	s_branch lds_stored
+lds_by_lanes:
+	store_lanes v1, 0
+lds_stored:
 	v_add_u32 v0, 0x100, v0
 	s_add_u32 ttmp4, ttmp4, 256
 	s_cmp_lt_u32 ttmp4, ttmp5

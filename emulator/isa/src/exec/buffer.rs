@@ -64,6 +64,13 @@ pub fn execute<const L: usize>(
         }
         return Ok(());
     }
+    let stores = matches!(
+        i.kind,
+        Kind::Store(_) | Kind::StoreSmall(..) | Kind::StoreLds
+    );
+    if stores && w.trap.stores_fail() {
+        return Ok(());
+    }
     let to_lds = i.op_sel & form::LDS != 0;
     for l in active(w) {
         match i.kind {

@@ -41,6 +41,9 @@ pub fn execute<const L: usize>(
         _ => {}
     }
     c.vector(i);
+    if w.trap.stores_fail() && matches!(i.kind, Kind::Store(_) | Kind::StoreSmall(..)) {
+        return Ok(());
+    }
     let a = addresses(w, i);
     match i.kind {
         Kind::Load(count) => {

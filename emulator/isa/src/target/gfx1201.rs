@@ -46,6 +46,7 @@ pub static GFX1201: Target = Target {
     traps: TrapLayout {
         id: (60, 4),
         memory_violation: 1 << 4,
+        translation: 1 << 12,
         watched: [1, 2, 4, 8],
         stepped: 1 << 11,
         start: 1 << 8,

@@ -43,6 +43,7 @@ pub static GFX942: Target = Target {
     traps: TrapLayout {
         id: (48, 8),
         memory_violation: 1 << 8,
+        translation: 1 << 28,
         watched: [1 << 7, 1 << 12, 1 << 13, 1 << 14],
         stepped: 1 << 25,
         start: 1 << 23,

@@ -50,6 +50,8 @@ pub struct TrapLayout {
     pub(crate) id: (u32, u32),
     /// MEM_VIOL.
     pub(crate) memory_violation: u32,
+    /// XNACK_ERROR: beside MEM_VIOL, that an address of the process' space doesn't translate.
+    pub(crate) translation: u32,
     /// ILLEGAL_INST.
     pub(crate) illegal_instruction: u32,
     /// Those of watched addresses.

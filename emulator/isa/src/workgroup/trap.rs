@@ -3,19 +3,25 @@
 
 use super::Workgroup;
 use crate::cu::ComputeUnit;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, MemoryFault, Reason};
 use crate::memory::Env;
 use crate::target::TrapLayout;
 use crate::wave::{State, Wave};
 
-/// The flag of the exception that a fault raises; `None` if it raises none in its wave.
+/// The flags of the exception that a fault raises; `None` if it raises none in its wave. AMD's debugger library calls a
+/// violation with XNACK_ERROR one of memory, and an address error without. Of addresses outside of what page tables cover
+/// the former isn't said anywhere: here they are address errors, as LDS and scratch beyond their ends are.
 fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
     match kind {
         FaultKind::Illegal
         | FaultKind::Unsupported(_)
         | FaultKind::Undecodable
         | FaultKind::Register => Some(layout.illegal_instruction),
-        // An access that does not translate is one as well; the device tells the driver of it, too.
+        // The device tells the driver of it, too.
+        FaultKind::Memory(MemoryFault {
+            reason: Reason::NotPresent | Reason::NotPermitted | Reason::NoMemory,
+            ..
+        }) => Some(layout.memory_violation | layout.translation),
         FaultKind::Memory(_)
         | FaultKind::Lds(_)
         | FaultKind::Scratch(_)

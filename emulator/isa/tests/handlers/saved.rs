@@ -71,7 +71,8 @@ fn state<const L: usize>(w: &Wave<L>) -> (Vec<u32>, Vec<[u32; L]>, [u64; 3], [u3
 
 const LOOP: &str = "s_nop 0\ns_nop 0\ns_branch -3";
 
-fn comes_back<const L: usize>(target: &'static Target)
+/// Waves with these flags of exceptions that were.
+fn comes_back<const L: usize>(target: &'static Target, flags: u32)
 where
     Workgroup<L>: Run,
 {
@@ -80,6 +81,7 @@ where
     assert_eq!(m.run(7), Outcome::Budget);
     for wave in m.group.waves_mut() {
         fill(wave, target);
+        wave.trap.flags = flags;
     }
     let lds: Vec<u8> = (0..512u32).flat_map(|n| (n * 7).to_le_bytes()).collect();
     m.group.lds_mut().copy_from_slice(&lds);
@@ -144,15 +146,21 @@ where
     assert_eq!(m.group.lds(), lds);
 }
 
+/// TRAPSTS.XNACK_ERROR: stores of vector memory get lost.
+#[test]
+fn a_wave_of_gfx942_whose_address_did_not_translate_comes_back_as_it_was() {
+    comes_back::<64>(&GFX942, 1 << 28);
+}
+
 #[test]
 fn a_wave_of_gfx942_comes_back_as_it_was() {
-    comes_back::<64>(&GFX942);
+    comes_back::<64>(&GFX942, 0);
 }
 
 #[test]
 fn a_wave_of_gfx1201_comes_back_as_it_was() {
-    comes_back::<32>(&GFX1201);
-    comes_back::<64>(&GFX1201);
+    comes_back::<32>(&GFX1201, 0);
+    comes_back::<64>(&GFX1201, 0);
 }
 
 /// One wave waits at the barrier, another has not arrived, a third has ended.

@@ -17,6 +17,8 @@ pub struct Chip {
     pub id: u32,
     pub illegal: u32,
     pub violation: u32,
+    /// Beside it: an address that does not translate.
+    pub translation: u32,
     /// Instructions whose words differ: an atomic of LDS, and a load of scratch with its size.
     pub lds: &'static str,
     pub scratch: (&'static str, u64),
@@ -32,6 +34,7 @@ pub static CHIPS: [Chip; 2] = [
         id: 16,
         illegal: 11,
         violation: 8,
+        translation: 28,
         lds: "ds_add_u32 v0, v1",
         scratch: ("scratch_load_dword v1, v0, off", 8),
     },
@@ -44,6 +47,7 @@ pub static CHIPS: [Chip; 2] = [
         id: 28,
         illegal: 6,
         violation: 4,
+        translation: 12,
         lds: "ds_add_u32 v0, v1",
         scratch: ("scratch_load_b32 v1, v0, off", 12),
     },

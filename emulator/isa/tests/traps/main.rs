@@ -146,11 +146,12 @@ fn an_unaligned_atomic_is_a_memory_violation() {
     }
 }
 
-/// SQ_WAVE_TRAPSTS.MEM_VIOL and SQ_WAVE_EXCP_FLAG_PRIV.MEM_VIOL, which Linux's handlers pass on to the program's
-/// and AMD's debugger library looks for in a wave of a queue with a memory fault.
+/// MEM_VIOL of SQ_WAVE_TRAPSTS and SQ_WAVE_EXCP_FLAG_PRIV, by which Linux's handlers pass it on to the program's, and
+/// XNACK_ERROR, by which AMD's debugger library tells it from an address error.
 #[test]
 fn an_address_that_does_not_translate_is_a_memory_violation() {
     for chip in &CHIPS {
+        let flags = (1 << chip.violation) | (1 << chip.translation);
         let [scalar, load, store, add, size] = match chip.target.name {
             "gfx942" => [
                 "s_load_dword s20, s[8:9], 0x10",
@@ -183,7 +184,7 @@ fn an_address_that_does_not_translate_is_a_memory_violation() {
             let what = format!("{} {text}", chip.target.name);
             let pc = m.program + 12;
             assert_eq!([m.s(10), m.s(11)], [pc as u32, (pc >> 32) as u32], "{what}");
-            assert_eq!([m.s(13), m.s(5)], [1 << chip.violation, 9], "{what}");
+            assert_eq!([m.s(13), m.s(5)], [flags, 9], "{what}");
             assert_eq!(m.memory.traps, [absent(0x10, access)], "{what}");
         }
         // An instruction can't be fetched: the program counter is where it would be.
@@ -194,7 +195,7 @@ fn an_address_that_does_not_translate_is_a_memory_violation() {
         m.done();
         let name = chip.target.name;
         assert_eq!([m.s(10), m.s(11)], [16, 0], "{name}");
-        assert_eq!([m.s(13), m.s(5)], [1 << chip.violation, 9], "{name}");
+        assert_eq!([m.s(13), m.s(5)], [flags, 9], "{name}");
         assert_eq!(m.memory.traps, [absent(0x10, Access::Execute)], "{name}");
         // In the handler itself nothing can help.
         let program = "s_trap 2\ns_mov_b32 s5, 9";
