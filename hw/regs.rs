@@ -101,6 +101,8 @@ pub mod smuio_14_0_2;
 pub mod sq_12_0_0;
 #[rustfmt::skip]
 pub mod sq_9_4_3;
+#[rustfmt::skip]
+pub mod thm_14_0_2;
 
 mod register;
 
@@ -114,6 +116,8 @@ pub use register::{AnyField, AnyReg, Change, Reg, RegInfo, Register, Table, Valu
 pub enum Block {
     /// System management unit.
     Mp1 = 1,
+    /// Thermal monitor.
+    Thm = 3,
     /// System management I/O: what the package is.
     Smuio = 4,
     /// Graphics core.
@@ -199,4 +203,5 @@ pub const TABLES: &[&Table] = &[
     &sdma_4_4_2::TABLE,
     &smuio_13_0_3::TABLE,
     &smuio_14_0_2::TABLE,
+    &thm_14_0_2::TABLE,
 ];

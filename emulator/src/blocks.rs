@@ -18,5 +18,6 @@ pub mod smu;
 pub mod smu14;
 pub mod smuio;
 pub mod store;
+pub mod thm;
 pub mod vbios;
 pub mod vmhub;

@@ -141,6 +141,8 @@ BLOCKS = {
         users=["amdgpu/smuio_v13_0_3.c"], names="SMUIO_MCM_CONFIG"),
     "smuio_14_0_2": dict(header="smuio/smuio_14_0_2", block="Smuio", doc="System management I/O of gfx1201: the ROM word by word, and the clock.",
         users=["amdgpu/smuio_v14_0_2.c"], names="ROM_INDEX ROM_DATA GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER"),
+    "thm_14_0_2": dict(header="thm/thm_14_0_2", block="Thm", doc="Thermal monitor of gfx1201: at which temperatures it interrupts.",
+        users=["pm/swsmu/smu14/smu_v14_0.c"], names="THM_THERMAL_INT_CTRL THM_THERMAL_INT_ENA THM_THERMAL_INT_STATUS"),
     "hdp_7_0_0": dict(header="hdp/hdp_7_0_0", block="Hdp", doc="Host data path of gfx1201.",
         users=["amdgpu/hdp_v7_0.c"], names="HDP_MISC_CNTL HDP_NONSURFACE_BASE HDP_NONSURFACE_BASE_HI HDP_HOST_PATH_CNTL HDP_CLK_CNTL HDP_MEM_POWER_CTRL"),
     "mp_14_0_2": dict(header="mp/mp_14_0_2", block="Mp0", doc="Security processor (PSP) mailboxes of gfx1201.",

@@ -214,6 +214,8 @@ layout! {
         SIZE: 0[15:0] = "header.structuresize";
         /// `SMU_14_0_2_TABLE_FORMAT_REVISION`.
         FORMAT: 0[23:16] = "header.format_revision";
+        /// Degrees at which the driver is to switch the machine off.
+        SHUTDOWN: 10[39:24] = "software_shutdown_temp";
         /// Bits of the first [`feature`]s.
         FEATURES: 337[31:0] = "smc_pptable.PFE_Settings.FeaturesToRun[0]";
         /// MHz that the compute units of every card reach; 0 where nothing says so.

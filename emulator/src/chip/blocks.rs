@@ -4,7 +4,7 @@
 
 use super::router::Place;
 use super::soc::Soc;
-use crate::blocks::{athub, hdp, nbio, osssys, psp, smuio, vmhub};
+use crate::blocks::{athub, hdp, nbio, osssys, psp, smuio, thm, vmhub};
 use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
 use crate::engines::sdma::regs::Registers;
@@ -42,6 +42,7 @@ pub struct Blocks {
     hdp: hdp::Hdp,
     smu: Box<dyn IpBlock>,
     smuio: smuio::Smuio,
+    thm: thm::Thm,
     athub: athub::Athub,
     osssys: osssys::Osssys,
     mmhub: vmhub::VmHubBlock,
@@ -65,6 +66,7 @@ impl Blocks {
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
             smu: (soc.chip.smu)(soc.clone(), sdma.clone(), soc.chip.xccs()),
             smuio: smuio::Smuio::new(soc.clone(), &soc.chip.rom()),
+            thm: thm::Thm::new(),
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(
                 soc.clone(),
@@ -104,6 +106,7 @@ impl Blocks {
             Block::Osssys => &self.osssys,
             Block::Hdp => &self.hdp,
             Block::Smuio => &self.smuio,
+            Block::Thm => &self.thm,
             Block::Nbio => &self.nbio,
             Block::Mp0 => &self.psp,
             Block::Mp1 => &*self.smu,
@@ -121,7 +124,7 @@ impl Blocks {
         self.cores.iter().for_each(|core| core.reset());
         self.engines.reset();
         self.gfxhubs.iter().for_each(IpBlock::reset);
-        let all: [&dyn IpBlock; 8] = [
+        let all: [&dyn IpBlock; 9] = [
             &self.mmhub,
             &self.osssys,
             &self.athub,
@@ -129,6 +132,7 @@ impl Blocks {
             &self.psp,
             &*self.smu,
             &self.smuio,
+            &self.thm,
             &self.nbio,
         ];
         for block in all {

@@ -66,6 +66,7 @@ const IPS: &[Ip] = &[
     ),
     ip(Block::Mp0 as u16, (14, 0, 3), MP),
     ip(Block::Mp1 as u16, (14, 0, 3), MP1),
+    ip(Block::Thm as u16, (14, 0, 2), &[0x16600, 0x0240_0c00]),
     ip(
         Block::Smuio as u16,
         (14, 0, 2),
@@ -192,6 +193,10 @@ pub const CHIP: Chip = Chip {
         RegisterBlock {
             block: Block::Smuio,
             table: &regs::smuio_14_0_2::TABLE,
+        },
+        RegisterBlock {
+            block: Block::Thm,
+            table: &regs::thm_14_0_2::TABLE,
         },
     ],
     // Four engines of two arrays with four work-group processors each: 64 compute units.

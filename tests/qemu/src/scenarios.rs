@@ -87,6 +87,7 @@ pub fn long() -> Vec<Scenario> {
         amdgpu::security_processor(),
         amdgpu::managed(),
         amdgpu::navi48(),
+        amdgpu::navi48_managed(),
     ];
     long.extend(compared::all());
     long.extend(rules::all());

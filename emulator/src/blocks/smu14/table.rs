@@ -27,6 +27,8 @@ const SOC: u32 = 800;
 const MEMORY_VOLTAGE: u32 = 1350;
 /// MHz that each card of this kind reaches: less than this one's most.
 const GAME: u32 = 2400;
+/// Degrees at which the machine is to be switched off: more than this card's power makes.
+const SHUTDOWN: u32 = 118;
 const GFXCLK: [u32; 2] = [500, 2970];
 const UCLK: [u32; 4] = [96, 456, 772, 1258];
 
@@ -102,6 +104,7 @@ pub(super) fn power_play() -> PowerPlay {
     PowerPlay::zeroed()
         .with(PowerPlay::SIZE, 4 * PowerPlay::WORDS as u16)
         .with(PowerPlay::FORMAT, FORMAT as u8)
+        .with(PowerPlay::SHUTDOWN, SHUTDOWN as u16)
         .with(PowerPlay::FEATURES, FEATURES as u32)
         .with(PowerPlay::GAME_CLOCK, GAME as u16)
         .with(PowerPlay::MOST_TURNS, CARD.fan as u16)

@@ -34,9 +34,6 @@ const MODULES: [&str; 19] = [
     "drivers/gpu/drm/amd/amdgpu/amdgpu",
 ];
 
-/// What both ways have in common: no error handling of memory, no reset, no power management.
-const PARAMETERS: [&str; 4] = ["ras_enable=0", "gpu_recovery=0", "aspm=0", "runpm=0"];
-
 /// A step that the kernel's log shows: its name, and a pattern of the log.
 type Reached = (&'static str, &'static str);
 
@@ -82,6 +79,9 @@ const SECURITY_PROCESSOR: [&str; 2] = ["dpm=0", "ip_block_mask=0x6f"];
 /// told not to use.
 const MANAGED: [&str; 1] = ["ip_block_mask=0x7f"];
 
+/// The management unit's part is over.
+const SMU: Reached = ("smu", "SMU is initialized successfully");
+
 /// The driver with power management, and what it shows of the device's measurements.
 pub fn managed() -> Scenario {
     let about =
@@ -90,14 +90,7 @@ pub fn managed() -> Scenario {
         .scheduled_by(Scheduler::Cpsch)
         .emulator_arg(sensors::SERIAL[0])
         .emulator_arg(sensors::SERIAL[1]);
-    let smu = [
-        ("smu", "SMU is initialized successfully"),
-        RUNS[0],
-        RUNS[1],
-        RUNS[2],
-        RUNS[3],
-        RUNS[4],
-    ];
+    let smu = [SMU, RUNS[0], RUNS[1], RUNS[2], RUNS[3], RUNS[4]];
     all_steps(started(scenario, &MANAGED), &smu)
         .step(Step::sh("unique", 60, sensors::UNIQUE))
         .step(Step::sh("sensors", 60, sensors::SHOW))
@@ -112,6 +105,9 @@ pub fn managed() -> Scenario {
 /// The same on Navi 48, without its management unit, and without the kernel's own queues
 /// (`gfx_v12_0_early_init`): the graphics pipe isn't modelled.
 const NAVI48: [&str; 3] = ["dpm=0", "ip_block_mask=0xef", "user_queue=2"];
+
+/// With the management unit, but without the kernel's own queues.
+const NAVI48_MANAGED: [&str; 1] = ["user_queue=2"];
 
 /// The driver loaded in the shorter way that the chip has, in a scenario that goes on from there; the plan so
 /// far waits until KFD has its node.
@@ -163,6 +159,21 @@ pub fn navi48() -> Scenario {
     ))
 }
 
+/// The same with power management.
+pub fn navi48_managed() -> Scenario {
+    let about = "stock amdgpu.ko starts a cold Navi 48 with power management";
+    let mut scenario =
+        with_vadd("amdgpu-navi48-dpm", about, "vectoradd").scheduled_by(Scheduler::Mes);
+    scenario.machine = Machine::Pci;
+    let [scheduler, kfd, units, drm, memory] = RUNS_BY_MES;
+    let runs = [scheduler, SMU, kfd, units, drm, memory];
+    all_steps(started(scenario, &NAVI48_MANAGED), &runs).step(Step::run(
+        "vectoradd",
+        60,
+        &["/bin/vectoradd", VADD],
+    ))
+}
+
 /// A cold device, and the driver loaded on it.
 fn started(scenario: Scenario, parameters: &[&str]) -> Scenario {
     let mut scenario = scenario
@@ -177,12 +188,12 @@ fn started(scenario: Scenario, parameters: &[&str]) -> Scenario {
         scenario.includes.push(Include::Module { path });
         let (_, module) = path.rsplit_once('/').unwrap_or(("", path));
         let params = match module {
-            "amdgpu" => PARAMETERS.iter().chain(parameters).copied().collect(),
-            _ => Vec::new(),
+            "amdgpu" => parameters,
+            _ => &[],
         };
         scenario = scenario.step(Step::Insmod {
             path: format!("/modules/{module}.ko"),
-            params: params.into_iter().map(String::from).collect(),
+            params: params.iter().map(|&param| param.into()).collect(),
         });
     }
     scenario
