@@ -59,10 +59,10 @@ pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
     ratelimited!(
         dev_err,
         dev.device(),
-        "page fault of pasid {} at {}: {} of a page that {}\n",
+        "page fault of pasid {} at {}: {} a page that {}\n",
         fault.pasid.get(),
         fault.va,
-        if fault.write { "store to" } else { "load" },
+        if fault.write { "store to" } else { "load of" },
         if fault.not_present {
             "isn't mapped"
         } else {

@@ -4,10 +4,9 @@
 //!
 //! `floods CODE-OBJECT`: this process runs kernels and sleeps for their interrupts. Beside it, two more processes
 //! at a time run a kernel in each of some queues: in rounds that alternate these store into a buffer, and to
-//! addresses at which nothing is mapped. KFD takes a process' queues off after a fault, so each process faults
-//! once a queue at most, and the next one follows. Both kinds of rounds cost the host and the scheduler about the
-//! same, so the innocent waits of both may be compared: their medians, which what else the host does moves
-//! together.
+//! addresses at which nothing is mapped. Each wave faults, and has its trap handler stop it; KFD takes the
+//! process' queues off, and the next process follows. Both kinds of rounds cost the host and the scheduler about the
+//! same, so the innocent waits of both may be compared: their medians, which what else the host does moves together.
 //!
 //! `floods CODE-OBJECT work` and `floods CODE-OBJECT fault` are such processes.
 
@@ -25,8 +24,10 @@ use rkfd_uapi::event;
 /// An address from which on nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const ELEMENTS: usize = 256;
-/// Elements of each kernel beside it.
+/// Elements of each kernel beside it, and work-groups of those that fault: each of their waves costs the driver three
+/// interrupts, where the others' kernels cost one.
 const N: usize = 1 << 16;
+const FAULTING: u32 = 8;
 /// Rounds of each kind, and waits of a round.
 const ROUNDS: usize = 4;
 const WAITS: usize = 40;
@@ -53,7 +54,7 @@ fn beside(faults: bool) -> Result<(), Failure> {
         return add.verify();
     }
     let submit = |queue: &Queue| {
-        let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
+        let dispatch = queue.dispatch(&kernel).blocks(FAULTING);
         let dispatch = dispatch.block(BLOCK).arg(&add.a).arg(&add.b);
         dispatch.arg(Address(NOWHERE)).arg(N as u32).submit()
     };

@@ -25,12 +25,13 @@
 .set ABORT, 2
 .set DEBUGGER, 3
 // A message to the driver: an event, or a queue's doorbell and exceptions behind its bits. These are
-// called as ROCm's runtime does, for which a violation is one of an aperture
+// called as ROCm's runtime does, for which a violation is one of an aperture unless an address doesn't translate
 // (KFD_DEBUG_TRAP_CODE of Linux's kfd_int_process_v9.c, KFD_EC_MASK of its kfd_ioctl.h).
 .set DOORBELLS, 1 << 10
 .set WAVE_ABORT, 10 + 0
 .set WAVE_TRAP, 10 + 1
 .set WAVE_ILLEGAL_INSTRUCTION, 10 + 3
+.set WAVE_MEMORY_VIOLATION, 10 + 4
 .set WAVE_APERTURE_VIOLATION, 10 + 5
 
 // Sends an interrupt with the data of a register that isn't TTMP5.
@@ -56,6 +57,7 @@
 	.set EXCEPTIONS, 17
 	.set EXCEPTION_ILLEGAL, 6
 	.set EXCEPTION_MEMORY, 4
+	.set EXCEPTION_TRANSLATION, 12
 	.set NUMBER, 28 | (4 << 16)
 .else
 	.macro wait_scalar
@@ -69,6 +71,7 @@
 	.set EXCEPTIONS, 3
 	.set EXCEPTION_ILLEGAL, 11
 	.set EXCEPTION_MEMORY, 8
+	.set EXCEPTION_TRANSLATION, 28
 	.set NUMBER, 16 | (8 << 16)
 .endif
 
@@ -102,6 +105,12 @@ illegal:
 violation:
 	s_mov_b32 ttmp13, WAVE_APERTURE_VIOLATION
 	s_mov_b32 ttmp4, MEMORY_VIOLATION
+	s_bitcmp1_b32 ttmp5, EXCEPTION_TRANSLATION
+	s_cbranch_scc0 stop
+	// An address that doesn't translate: the driver tells the program which, by an event of its own. Vector stores get
+	// lost now.
+	s_mov_b32 ttmp13, WAVE_MEMORY_VIOLATION
+	s_mov_b32 ttmp4, 0
 
 stop:
 	// The queue's entry of the table: its inactive signal. EXEC is needed for the answer, and later.
@@ -121,6 +130,8 @@ answer:
 	s_and_b32 ttmp5, ttmp5, DOORBELLS - 1
 	s_lshl_b32 ttmp13, 1, ttmp13
 	s_or_b32 ttmp13, ttmp13, ttmp5
+	s_cmp_eq_u32 ttmp4, 0
+	s_cbranch_scc1 exception
 	s_lshl_b32 ttmp5, ttmp5, 3
 	s_add_u32 ttmp2, ttmp2, ttmp5
 	s_addc_u32 ttmp3, ttmp3, 0
