@@ -13,7 +13,9 @@ for source in /mnt/*.hip; do
 done
 
 gcc $FLAGS /mnt/hsa.c -o /srv/hsa -lhsa-runtime64
-clang++-21 -std=c++20 $FLAGS /mnt/debugger.cpp -o /srv/debugger -lrocm-dbgapi
+for name in debugger debugger_faults; do
+    clang++-21 -std=c++20 $FLAGS "/mnt/$name.cpp" -o "/srv/$name" -lrocm-dbgapi
+done
 
 # List the functions of the two tables through which HIP calls the HSA runtime.
 awk '/^struct CoreApiTable/ { table = "core_" }

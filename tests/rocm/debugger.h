@@ -166,17 +166,18 @@ static void write_gpu(uint64_t at, const void *from, amd_dbgapi_size_t size) {
                                  &size, from));
 }
 
-// The instruction where a wave stopped, which is printed, and its bytes.
-static std::string instruction_of(amd_dbgapi_wave_id_t wave, amd_dbgapi_size_t *bytes) {
+// The instruction where a wave stopped, or so many bytes before, which is printed, and its bytes.
+static std::string instruction_of(amd_dbgapi_wave_id_t wave, amd_dbgapi_size_t *bytes, uint64_t before = 0) {
+    auto at = pc_of(wave) - before;
     auto architecture = wave_info<amd_dbgapi_architecture_id_t>(wave, AMD_DBGAPI_WAVE_INFO_ARCHITECTURE);
     unsigned char code[16];
     *bytes = sizeof code;
-    read_gpu(pc_of(wave), code, sizeof code);
+    read_gpu(at, code, sizeof code);
     char *text = nullptr;
-    MUST(amd_dbgapi_disassemble_instruction(architecture, pc_of(wave), bytes, code, &text, nullptr, nullptr));
+    MUST(amd_dbgapi_disassemble_instruction(architecture, at, bytes, code, &text, nullptr, nullptr));
     std::string found = text;
     free(text);
-    printf("wave %" PRIu64 " at %#" PRIx64 ": %s\n", wave.handle, pc_of(wave), found.c_str());
+    printf("wave %" PRIu64 " at %#" PRIx64 ": %s\n", wave.handle, at, found.c_str());
     return found;
 }
 
@@ -189,8 +190,8 @@ static std::vector<amd_dbgapi_wave_id_t> waves() {
     return all;
 }
 
-// Starts `spinning`, and attaches to it when its kernel is under way.
-static void attach(amd_dbgapi_client_process_s *client) {
+// Starts `spinning` with what its kernel is to do wrong, and attaches to it when the kernel is under way.
+static void attach(amd_dbgapi_client_process_s *client, const char *misdeed = nullptr) {
     int ends[2];
     if (pipe(ends) != 0) exit(2);
     fflush(stdout);
@@ -199,10 +200,11 @@ static void attach(amd_dbgapi_client_process_s *client) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execl("/srv/spinning", "spinning", nullptr);
+        execl("/srv/spinning", "spinning", misdeed, nullptr);
         _exit(2);
     }
     close(ends[1]);
+    // It stays open, and what the program prints later is not read.
     FILE *output = fdopen(ends[0], "r");
     if (fscanf(output, "spinning %" SCNx64 " %" SCNx64 " %zu", &client->go, &client->out, &client->threads) != 3) exit(2);
     // That the kernel has waves takes a while.

@@ -29,7 +29,7 @@ const MODULES: [&str; 4] = [
 ];
 
 /// The programs that use HIP; each prints `NAME: PASSED`.
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 18] = [
     "devicequery",
     "vectoradd",
     "reduction",
@@ -47,6 +47,7 @@ const PROGRAMS: [&str; 17] = [
     "errors",
     "assert",
     "graph",
+    "masks",
 ];
 
 /// Copies by shaders instead of the copy engine.
@@ -87,6 +88,13 @@ impl Rocm {
                 "AMD's debugger library on a program of HIP",
             )
             .step(program("debugger", &[], chip)),
+            self.scenario(
+                "rocm-debugger-faults",
+                "AMD's debugger library on programs that fail, and on one that is killed",
+            )
+            .programs_fault()
+            .step(program("debugger_faults", &[], chip))
+            .step(program("vectoradd", &[], chip)),
             self.scenario("rocm-two", "two processes at once")
                 .step(two("vectoradd", "reduction"))
                 .step(two("streams", "atomics")),
