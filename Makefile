@@ -153,7 +153,7 @@ rocm-trace:
 	@tests/rocm/run rocm-trace
 
 amdgpu:
-	@tests/vm --verbose test --long --exact amdgpu amdgpu-navi48 $(ARGS)
+	@tests/vm --verbose test --long --exact amdgpu amdgpu-psp amdgpu-dpm amdgpu-navi48 amdgpu-navi48-dpm $(ARGS)
 
 amdgpu-rocm:
 	@tests/rocm/run rocm --stock $(ARGS)
