@@ -21,7 +21,7 @@ pub enum Notice {
     Trap(Box<Failure>),
 }
 
-/// What stopped a dispatch.
+/// What a wave could not do, by which it entered its trap handler or, without one, stopped its dispatch.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Which wave, where, why.

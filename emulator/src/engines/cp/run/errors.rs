@@ -9,8 +9,8 @@
 //! The packet processor also leaves a bit for the error in the value of the queue's inactive signal
 //! (`amd_queue_t.queue_inactive_signal`). Only for packets: the bits that ROCr knows for waves
 //! (0x2000_0000 memory violation, 0x4000_0000 illegal instruction, 0x8000_0000 trap) are written by
-//! the process's trap handler, which is a program like others, and a VM fault reaches a process by
-//! KFD's memory event alone. Without a handler the wave's queue stops, and nothing is reported.
+//! the process's trap handler, which is a program like others. A VM fault reaches a process by KFD's
+//! memory event, and its wave's handler hears of it as well. Without a handler the wave's queue stops, and nothing is reported.
 //!
 //! By the same signal the processor asks for scratch memory where a dispatch needs more than the
 //! queue has, and waits with it until the value is 0 again. Not modelled: that it gives back what
