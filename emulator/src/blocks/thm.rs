@@ -60,3 +60,27 @@ impl IpBlock for Thm {
         self.0.reset();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rkfd_hw::regs::thm_14_0_2::TABLE;
+
+    #[test]
+    fn limits_that_it_reaches_are_refused() {
+        let found = TABLE
+            .regs
+            .iter()
+            .find(|info| info.reg.name == "THM_THERMAL_INT_CTRL");
+        let control = found.expect("the register");
+        let of = |high: u32, low: u32| high | (low << 8);
+        let thm = Thm::new();
+        // What amdgpu writes: 118 degrees, and 0.
+        assert!(thm.write(control, of(118, 0)).is_ok());
+        assert!(thm.read(control).is_ok_and(|value| value == of(118, 0)));
+        assert!(thm.write(control, of(60, 0)).is_err());
+        assert!(thm.write(control, of(118, 40)).is_err());
+        // Both masked (bits 24 and 25).
+        assert!(thm.write(control, of(60, 40) | (3 << 24)).is_ok());
+    }
+}

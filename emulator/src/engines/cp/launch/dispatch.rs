@@ -17,7 +17,7 @@ use super::room::{self, Room};
 use super::saved::SavedGroup;
 use super::share::Share;
 use super::state::Seen;
-use super::window::{Failure, Notice, Seat, Window};
+use super::window::{Failure, Notice, Seat, Seats, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
@@ -66,17 +66,6 @@ pub struct FromQueue {
     pub(crate) gws: Option<Arc<Gws>>,
     /// Whose dispatches come first: 2 is high, 0 low.
     pub priority: u32,
-}
-
-/// Where waves of a queue may be.
-pub(crate) struct Seats {
-    /// The slots of all compute units, and what registers show of those in them.
-    pub slots: Arc<WaveSlots>,
-    pub registers: &'static Registers,
-    /// The queue's HQD now.
-    pub hqd: Slot,
-    /// The compute units that its MQD allows.
-    pub allowed: Allowed,
 }
 
 /// How far the dispatch may go.

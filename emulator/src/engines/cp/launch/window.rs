@@ -5,7 +5,7 @@
 use super::gws::Gws;
 use crate::device::Env;
 use crate::engines::cp::front::slot::Slot;
-use crate::engines::cp::front::waves::{Place, Taken};
+use crate::engines::cp::front::waves::{Allowed, Place, Registers, Taken, WaveSlots};
 use crate::memory as mem;
 use crate::memory::{Hub, PAGE};
 use crate::rules::{Effect, Event, Kind};
@@ -37,6 +37,17 @@ pub(crate) struct Seat {
     pub hqd: Slot,
     /// HW_ID, or HW_ID1 and HW_ID2.
     pub ids: fn(Place, Slot, u8) -> [u32; 2],
+}
+
+/// Where waves of a queue may be.
+pub(crate) struct Seats {
+    /// The slots of all compute units, and what registers show of those in them.
+    pub slots: Arc<WaveSlots>,
+    pub registers: &'static Registers,
+    /// The queue's HQD now.
+    pub hqd: Slot,
+    /// The compute units that its MQD allows.
+    pub allowed: Allowed,
 }
 
 /// What a worker shows the interpreter of the chip.
