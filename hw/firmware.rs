@@ -10,12 +10,14 @@
 pub mod program;
 mod rlc;
 mod secure_os;
+pub mod tables;
 
 pub use rlc::{RlcCode, RlcCoreHeader, RlcHeader};
 pub use secure_os::{Component, ComponentEntry, SecureOs, SecureOsHeader};
 
 use super::layout::*;
 use program::{CopyProgramHeader, CoreStarterHeader, ProgramHeader, SchedulerHeader};
+use tables::{TableEntry, TablesHeader};
 
 layout! {
     /// What every file begins with.
@@ -58,6 +60,8 @@ pub const LAYOUTS: &[LayoutInfo] = &[
     LayoutInfo::of::<RlcCoreHeader>(),
     LayoutInfo::of::<SecureOsHeader>(),
     LayoutInfo::of::<ComponentEntry>(),
+    LayoutInfo::of::<TablesHeader>(),
+    LayoutInfo::of::<TableEntry>(),
 ];
 
 /// Why a file can't be used.
@@ -121,12 +125,7 @@ impl<'a> Code<'a> {
     ///
     /// What is wrong with the file.
     pub fn read(file: &'a [u8], major: u16) -> Result<Self, Unusable> {
-        let header = Header::read(&head::<8>(file).ok_or(Unusable::Short)?);
-        let header = header.ok_or(Unusable::Short)?;
-        let stated = header.get(Header::SIZE) as u32;
-        if usize::try_from(stated) != Ok(file.len()) {
-            return Err(Unusable::Size { stated });
-        }
+        let header = header(file)?;
         let version = header.get(Header::MAJOR) as u16;
         if version != major {
             let minor = header.get(Header::MINOR) as u16;
@@ -211,6 +210,17 @@ impl<'a> EngineCode<'a> {
     pub fn bytes_without_jump_table(&self) -> &'a [u8] {
         let count = self.code.bytes.len().saturating_sub(self.jump_table.len());
         self.code.bytes.get(..count).unwrap_or_default()
+    }
+}
+
+/// The common words of a file that is as long as they say.
+fn header(file: &[u8]) -> Result<Header, Unusable> {
+    let header = Header::read(&head::<8>(file).ok_or(Unusable::Short)?);
+    let header = header.ok_or(Unusable::Short)?;
+    let stated = header.get(Header::SIZE) as u32;
+    match usize::try_from(stated) == Ok(file.len()) {
+        true => Ok(header),
+        false => Err(Unusable::Size { stated }),
     }
 }
 

@@ -20,6 +20,7 @@ layout! {
 
     /// The scheduler's.
     pub struct SchedulerHeader: [u32; 18] = "struct mes_firmware_header_v1_0" {
+        /// 0 in AMD's files: see [`Program::of_scheduler`].
         VERSION: 8[31:0] = "mes_ucode_version";
         CODE_SIZE: 9[31:0] = "mes_ucode_size_bytes";
         CODE_OFFSET: 10[31:0] = "mes_ucode_offset_bytes";
@@ -45,6 +46,12 @@ layout! {
         CODE_SIZE: 10[31:0] = "ucode_size_bytes";
     }
 }
+
+/// Bytes of `union amdgpu_firmware_header`.
+const UNION: usize = 0x100;
+/// Where the scheduler's version is behind that (`ucode_ptr[24]`), and which bits it has (`AMDGPU_MES_VERSION_MASK`).
+const SCHEDULER_VERSION: usize = 24 * 4;
+const SCHEDULER_VERSION_MASK: u32 = 0xfff;
 
 /// A program with its data, in a file that was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +87,8 @@ impl<'a> Program<'a> {
         )
     }
 
-    /// The scheduler's: a file with a header of version 1.
+    /// The scheduler's: a file with a header of version 1. Its version is a word of the code
+    /// (`amdgpu_mes_init_microcode`), which begins [`UNION`] bytes into the file in all that there are.
     ///
     /// # Errors
     ///
@@ -91,8 +99,10 @@ impl<'a> Program<'a> {
         let words = head::<{ H::WORDS }>(file).ok_or(Unusable::Short)?;
         let header = H::read(&words).ok_or(Unusable::Short)?;
         let get = |field| header.get(field);
+        let version = file.get(UNION + SCHEDULER_VERSION..).and_then(head::<1>);
+        let [version] = version.ok_or(Unusable::Short)?;
         Self::new(
-            header.get(H::VERSION) as u32,
+            version & SCHEDULER_VERSION_MASK,
             part(file, get(H::CODE_OFFSET), get(H::CODE_SIZE)),
             part(file, get(H::DATA_OFFSET), get(H::DATA_SIZE)),
             header.get(H::START),
@@ -237,13 +247,22 @@ mod tests {
 
     #[test]
     fn the_scheduler_s_file_has_places_of_its_own() {
-        let mut bytes = [0; 84];
-        let words = [0x8d, 4, 76, 0x8e, 4, 80, 0x4000, 6, 0, 0];
-        file(1, &words, &[0xff, 0x11, 0x22], &mut bytes);
+        let mut bytes = [0; 0x1a0];
+        // As in AMD's files: 0 for a version, and code from 256 bytes on, with the version in its 25th word.
+        let words = [0, 0x68, 0x100, 0, 4, 0x168, 0xf000_5000, u32::MAX, 0, 0];
+        let mut payload = [0; 86];
+        [payload[46], payload[70], payload[72]] = [0x11, 0x6400_1093, 0x22];
+        file(1, &words, &payload, &mut bytes);
         let program = Program::of_scheduler(&bytes).unwrap();
-        assert_eq!((program.version, program.start), (0x8d, 0x6_0000_4000));
-        assert_eq!(program.code, [0x11, 0, 0, 0]);
-        assert_eq!(program.data, [0x22, 0, 0, 0]);
+        assert_eq!(
+            (program.version, program.start),
+            (0x93, 0xffff_ffff_f000_5000)
+        );
+        assert_eq!(program.code[..4], [0x11, 0, 0, 0]);
+        assert_eq!(
+            (program.code.len(), program.data),
+            (0x68, &[0x22, 0, 0, 0][..])
+        );
         let version = |major, minor| Unusable::Version { major, minor };
         assert_eq!(Program::of_engine(&bytes), Err(version(1, 0)));
     }

@@ -3,7 +3,7 @@
 //! The security processor's file: what its boot loader takes, component by component.
 
 use super::super::layout::*;
-use super::{head, word, Header, Unusable};
+use super::{word, Header, Unusable};
 
 layout! {
     /// The header of version 2.1. Entries follow it; those from AUX on are for boards with earlier firmware of the
@@ -77,12 +77,7 @@ impl<'a> SecureOs<'a> {
     /// What is wrong with the file. Every component lies inside it, and there are a key database, a system
     /// driver and a secure OS.
     pub fn read(file: &'a [u8], earlier: bool) -> Result<Self, Unusable> {
-        let header = Header::read(&head::<8>(file).ok_or(Unusable::Short)?);
-        let header = header.ok_or(Unusable::Short)?;
-        let stated = header.get(Header::SIZE) as u32;
-        if usize::try_from(stated) != Ok(file.len()) {
-            return Err(Unusable::Size { stated });
-        }
+        let header = super::header(file)?;
         let [major, minor] = [Header::MAJOR, Header::MINOR].map(|field| header.get(field) as u16);
         // Version 2.0 knows no others: entries begin a word earlier.
         let (words, aux) = match (major, minor) {
