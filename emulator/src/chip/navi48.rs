@@ -97,6 +97,7 @@ const PSP_FIRMWARE: &[(u32, Kind)] = &[
     (part::RLC_CODE, Kind::Part),
     (part::RLC_DATA, Kind::Part),
     (part::RLC, Kind::Part),
+    (part::REG_LIST, Kind::Other),
 ];
 
 /// All that Linux always sends of it: lists of registers, and code and data of the run list controller's

@@ -121,7 +121,7 @@ fn sdma() -> Vec<u8> {
 
 /// `struct psp_firmware_header_v2_0`, and `enum psp_fw_type`.
 fn secure_os() -> Vec<u8> {
-    const COMPONENTS: [u32; 10] = [3, 5, 2, 7, 8, 9, 10, 11, 1, 4];
+    const COMPONENTS: [u32; 11] = [3, 2, 1, 7, 8, 9, 4, 11, 5, 10, 6];
     let mut words = vec![COMPONENTS.len() as u32];
     for (n, kind) in COMPONENTS.iter().enumerate() {
         let at = n * PAYLOAD;
@@ -164,7 +164,7 @@ mod tests {
         // `struct rlc_firmware_header_v2_2` has 172 bytes.
         assert_eq!(word(&rlc(), 4), 172);
         let os = secure_os();
-        for component in 0..10 {
+        for component in 0..11 {
             let at = 36 + 16 * component;
             let from = word(&os, 24) + word(&os, at + 8);
             assert!(os[from..from + word(&os, at + 12)].starts_with(b"rkfd"));
