@@ -11,6 +11,7 @@ use crate::hw::firmware::{
         CoreStarter,
         Program, //
     },
+    tables::Tables,
     Code,
     EngineCode,
     RlcCode,
@@ -68,6 +69,8 @@ pub(crate) struct Direct {
     pub(crate) mec: EngineFile,
     /// Of the copy engines, the same for all.
     pub(crate) sdma: CodeFile,
+    /// Tables of the management unit, which the security processor takes before all else.
+    pub(crate) tables: Option<TablesFile>,
 }
 
 /// What the run list controller hands out.
@@ -183,6 +186,8 @@ files! {
     CoreStarterFile(CoreStarter, read, |starter| starter.version);
     /// A file of copy engines that are processors of their own; it was checked.
     CopyFile(CopyProgram, read, |program| program.version);
+    /// A file with tables for the security processor; it was checked.
+    TablesFile(Tables, read, |tables| tables.version);
     /// A file of the run list controller; it was checked.
     RlcFile(RlcCode, read, |rlc| rlc.code.version);
 }

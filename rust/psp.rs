@@ -22,6 +22,7 @@ use crate::{
         psp::{
             command,
             control,
+            firmware,
             Command, //
         }, //
     },
@@ -56,6 +57,9 @@ const IMAGE: usize = 1 << 20;
 const ANSWER: Delta = Delta::from_secs(10);
 /// TIMEOUT: before the secure OS is looked for (`psp_v13_0_bootloader_load_sos`).
 const START: Delta = Delta::from_millis(20);
+
+/// From this version on the secure OS of the chips with such tables takes them (`psp_load_p2s_table`).
+const KNOWS_TABLES: u32 = 0x0036_003c;
 
 /// What the processor needs.
 pub(crate) struct Parts<'a> {
@@ -158,6 +162,30 @@ impl Psp {
             .with(Command::FW_SIZE, bytes.len() as u32)
             .with(Command::FW_TYPE, kind);
         self.command(fmt!("LOAD_IP_FW of type {:#x}", kind), load)
+    }
+
+    /// Has the management unit's table taken, by a secure OS that knows it: before all else
+    /// (`psp_load_p2s_table`).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::start`].
+    pub(crate) fn load_table(&mut self, table: &[u8]) -> Result {
+        match running_version(&self.regs, self.interface) >= KNOWS_TABLES {
+            true => self.load(firmware::P2S_TABLE, table),
+            false => Ok(()),
+        }
+    }
+
+    /// Has the list of registers taken with which the secure OS guards others, where its file has one: after all
+    /// else (`psp_rl_load`).
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::start`].
+    pub(crate) fn load_register_list(&mut self, os: &SecureOs<'_>) -> Result {
+        let list = os.component(Component::RegisterList);
+        self.load(firmware::REG_LIST, list.unwrap_or_default())
     }
 
     /// The processor was reset: what it had of the driver's, it has no more.

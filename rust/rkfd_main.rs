@@ -151,6 +151,7 @@ module! {
         "amdgpu/psp_14_0_3_sos.bin",
         "amdgpu/sdma_4_4_2.bin",
         "amdgpu/sdma_7_0_1.bin",
+        "amdgpu/smu_13_0_6.bin",
         "amdgpu/smu_14_0_3.bin",
     ],
     imports_ns: ["DMA_BUF"],

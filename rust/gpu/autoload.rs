@@ -100,6 +100,9 @@ pub(super) fn hand_out(
     };
     let mut psp = Psp::start(processor, os.as_ref())?;
     load(&mut psp, &files.engines)?;
+    if let Some(os) = &os {
+        psp.load_register_list(os)?;
+    }
     processor.regs.bring_graphics_back();
     start(starts).inspect_err(|_| processor.regs.put_graphics_away())?;
     // Before the processor's memory goes, which flushes both hubs.

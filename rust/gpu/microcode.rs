@@ -24,7 +24,8 @@ use crate::{
         RlcFile,
         SchedulerFile,
         SecureOsFile,
-        Set, //
+        Set,
+        TablesFile, //
     },
     gfx::{
         self,
@@ -83,6 +84,10 @@ pub(crate) fn load_files(
                 rlc: RlcFile::load(dev, rlc)?,
                 mec: EngineFile::load(dev, mec)?,
                 sdma: CodeFile::load(dev, sdma, 1)?,
+                tables: match smu::hal(versions.gc).tables_file() {
+                    Some(name) => Some(TablesFile::load(dev, name)?),
+                    None => None,
+                },
             },
         }),
         gfx::Files::Autoload {
@@ -119,6 +124,8 @@ pub(super) struct Microcode {
     gart: Arc<Gart>,
     gmc: Arc<gmc::Enabled>,
     interface: Option<&'static psp::Interface>,
+    /// Which of the tables for the security processor is the GPU's.
+    table: Option<u32>,
     /// What the driver has loaded is there, as long as this is.
     #[pin]
     loaded: Mutex<Option<Psp>>,
@@ -145,6 +152,7 @@ impl Microcode {
                 gart: gart.clone(),
                 gmc: gmc.clone(),
                 interface: psp::hal(gpu.chip.versions.gc).interface(),
+                table: smu::hal(gpu.chip.versions.gc).table_of(gpu.pci.device),
                 loaded <- new_mutex!(None, "rkfd microcode"),
             }),
             GFP_KERNEL,
@@ -171,7 +179,13 @@ impl Microcode {
         };
         let parts = self.processor()?;
         let mut psp = Psp::start(&parts, os.as_ref())?;
+        if let (Some(file), Some(id)) = (&files.engines.tables, self.table) {
+            psp.load_table(file.content()?.table(id).unwrap_or_default())?;
+        }
         load(&mut psp, &files.engines)?;
+        if let Some(os) = &os {
+            psp.load_register_list(os)?;
+        }
         *self.loaded.lock() = Some(psp);
         // On an error, engines that run already are halted when this is dropped.
         self.gfx.start_firmware(self.dev.device(), None)

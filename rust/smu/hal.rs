@@ -48,6 +48,16 @@ pub(crate) trait Hal: Sync {
         None
     }
 
+    /// The file with tables for the security processor, where there is one.
+    fn tables_file(&self) -> Option<&'static CStr> {
+        None
+    }
+
+    /// Which of them is that of a PCI device.
+    fn table_of(&self, _device: u16) -> Option<u32> {
+        None
+    }
+
     /// How the driver talks to it.
     fn interface(&self) -> &'static Interface;
 }

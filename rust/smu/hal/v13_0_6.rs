@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     hw::{
+        firmware::tables::id,
         layout::{
             Field,
             Layout, //
@@ -31,7 +32,10 @@ use crate::{
     regs::Tables,
     uapi::metrics as abi, //
 };
-use kernel::time::Delta;
+use kernel::{
+    str::CStr,
+    time::Delta, //
+};
 
 /// Firmware that reports of its link (`SMU_CAP(PCIE_METRICS)` of `smu_v13_0_6_init_caps`, as the next ones).
 fn has_link(version: u32) -> bool {
@@ -291,6 +295,20 @@ pub(super) struct Hal;
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
         &[&mp1::TABLE]
+    }
+
+    /// `smu_v13_0_6_init_microcode`.
+    fn tables_file(&self) -> Option<&'static CStr> {
+        Some(c"amdgpu/smu_13_0_6.bin")
+    }
+
+    /// As above. Only MI300A has a CPU in its package.
+    fn table_of(&self, device: u16) -> Option<u32> {
+        Some(match device {
+            0x74a0 => id::A,
+            _ if device & 0xf == 5 => id::CARD_5,
+            _ => id::X,
+        })
     }
 
     fn interface(&self) -> &'static Interface {

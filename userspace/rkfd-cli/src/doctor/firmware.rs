@@ -23,6 +23,7 @@ const GFX942: &[&str] = &[
     "amdgpu/gc_9_4_3_rlc.bin",
     "amdgpu/gc_9_4_3_mec.bin",
     "amdgpu/sdma_4_4_2.bin",
+    "amdgpu/smu_13_0_6.bin",
 ];
 
 /// Of GC 12.0.1.
