@@ -8,7 +8,7 @@ export CHIP
 
 help:
 	@echo 'make demo      boot the stock kernel in QEMU with the emulated GPU and follow one dispatch'
-	@echo '               START=cold: from power-on, where the module loads the firmware'
+	@echo '               START=cold: from power-on, where the module loads the firmware; FIRMWARE=debian: AMD'"'"'s own files'
 	@echo 'make test      all tests: the crates, then the module in virtual machines; ends with a count'
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
@@ -36,6 +36,7 @@ help:
 	@echo 'make module-check  types and borrows of the module, in seconds, for the editing loop'
 	@echo 'make rust-analyzer write rust-project.json, by which editors understand the module'
 	@echo 'make amdgpu    Linux'"'"'s stock amdgpu.ko starts the emulated GPU from power-on, step by step'
+	@echo 'make test-firmware both drivers start both chips with AMD'"'"'s own firmware, which Debian'"'"'s mirror has'
 	@echo 'make amdgpu-rocm rocminfo, HSA and the HIP programs of make rocm on that stock driver'
 	@echo 'make trace-diff what stock amdgpu and the module do differently to the same GPU from power-on to the first dispatch'
 	@echo 'make shell     a shell in the virtual machine, module loaded, with rkfd, the programs of docs/course and kernels'
@@ -155,6 +156,10 @@ rocm-trace:
 amdgpu:
 	@tests/vm --verbose test --long --exact amdgpu amdgpu-psp amdgpu-dpm amdgpu-navi48 amdgpu-navi48-dpm $(ARGS)
 
+test-firmware:
+	@FIRMWARE=debian tests/vm test cold-start handed-over reset-whole
+	@FIRMWARE=debian tests/vm test --long --exact amdgpu amdgpu-psp amdgpu-dpm amdgpu-navi48 amdgpu-navi48-dpm
+
 amdgpu-rocm:
 	@tests/rocm/run rocm --stock $(ARGS)
 
@@ -194,4 +199,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean

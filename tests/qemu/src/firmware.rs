@@ -6,10 +6,32 @@
 //! the vendor's files. Names and headers: Linux, `amdgpu/amdgpu_ucode.h`, `amdgpu/gfx_v9_4_3.c`,
 //! `amdgpu/sdma_v4_4_2.c`, `amdgpu/psp_v13_0.c`, `pm/swsmu/smu13/smu_v13_0_6_ppt.c`.
 
+use crate::shown::shown;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
 pub mod gfx1201;
 
 /// A file's name in `/lib/firmware/amdgpu`, and its bytes.
 pub type Blob = (&'static str, Vec<u8>);
+
+/// The files of all chips: placeholders, or those of the same names in a folder.
+///
+/// # Errors
+/// The folder lacks one of them.
+pub fn files(own: Option<&Path>) -> Result<Vec<Blob>> {
+    let mut files = gfx942();
+    files.extend(gfx1201::files());
+    if let Some(folder) = own {
+        for (name, bytes) in &mut files {
+            let path = folder.join(*name);
+            *bytes =
+                fs::read(&path).with_context(|| format!("AMD's own firmware: {}", shown(&path)))?;
+        }
+    }
+    Ok(files)
+}
 
 /// The files of gfx942.
 pub fn gfx942() -> Vec<Blob> {

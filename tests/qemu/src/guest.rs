@@ -145,8 +145,7 @@ pub fn pack(host: &Host, scenario: &Scenario, to: &Path) -> Result<()> {
                 archive.file(&format!("/modules/{name}.ko"), 0o644, &module)?;
             }
             Include::Firmware => {
-                let files = firmware::gfx942().into_iter();
-                for (name, bytes) in files.chain(firmware::gfx1201::files()) {
+                for (name, bytes) in firmware::files(host.firmware.as_deref())? {
                     archive.file(&format!("/lib/firmware/amdgpu/{name}"), 0o644, &bytes)?;
                 }
             }

@@ -31,6 +31,8 @@ pub struct Host {
     pub module: PathBuf,
     /// The folder of the modules that are loaded beside it.
     pub test_modules: PathBuf,
+    /// The folder of AMD's own firmware; `None`: placeholders are made.
+    pub firmware: Option<PathBuf>,
     /// The emulator; `None`: build the workspace's.
     pub emulator: Option<PathBuf>,
     /// Which GPU.
@@ -84,6 +86,7 @@ impl Host {
             image,
             module,
             test_modules,
+            firmware: var("RKFD_FIRMWARE").ok(),
             emulator,
             chip,
             slow,
