@@ -145,6 +145,11 @@ impl Gfx {
         self.hal.set_golden(&self.regs);
     }
 
+    /// As of [`Hal::chain_xnack`].
+    pub(crate) fn chain_xnack(&self, version: u32) -> bool {
+        self.hal.chain_xnack(&self.regs, version)
+    }
+
     /// Resets the command processor with everything that it runs, by registers (a soft reset), and lets
     /// its firmware go on: afterwards no queue is on the hardware, and no wave.
     pub(crate) fn soft_reset(&self) {

@@ -215,6 +215,13 @@ pub(crate) trait Hal: Sync {
     /// Sets what has other values after a reset of the graphics core than the chip should run with.
     fn set_golden(&self, _regs: &Regs) {}
 
+    /// Sets whether XNACK is chained, which this version of the compute micro engine's firmware does or doesn't; with
+    /// 0, which stands for firmware that another driver has loaded, it stays as that driver had it. Whether it is:
+    /// SET_RESOURCES says the same.
+    fn chain_xnack(&self, _regs: &Regs, _version: u32) -> bool {
+        false
+    }
+
     /// The layout of addresses in memory, GB_ADDR_CONFIG: what the register holds, if the driver doesn't
     /// set it (`gfx_v12_0.c`, `get_gb_addr_config`).
     fn addresses(&self, regs: &Regs) -> u32 {

@@ -21,6 +21,7 @@ use crate::{
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
                 GRBM_GFX_INDEX as Index,
                 GRBM_SOFT_RESET as Reset,
+                SQ_CONFIG1 as Shaders,
                 SQ_IND_INDEX as Indirect,
                 TCP_UTCL1_CNTL2 as Tlb, //
             },
@@ -57,6 +58,8 @@ mod start;
 static REGISTERS: Registers = registers!(gc);
 /// `GOLDEN_GB_ADDR_CONFIG`.
 const GOLDEN_ADDRESSES: u32 = 0x2a11_4042;
+/// From this version on the compute micro engine's firmware chains XNACK (`gfx_v9_4_3_constants_init`).
+const CHAINS_XNACK: u32 = 184;
 /// TIMEOUT: until a halt or a reset has taken effect (`gfx_v9_4_3_soft_reset`).
 const SETTLE: Delta = Delta::from_micros(50);
 
@@ -183,6 +186,25 @@ impl super::Hal for Hal {
                 old.having(Tlb::SPARE.is::<1>())
             });
         }
+    }
+
+    /// `gfx_v9_4_3_constants_init`, `gfx_v9_4_3_xcc_init_sq`; a bit that is left from newer firmware is cleared, too.
+    fn chain_xnack(&self, regs: &Regs, version: u32) -> bool {
+        if version != 0 {
+            for xcc in regs.instances(Block::Gc) {
+                regs.update_at(xcc, gc::SQ_CONFIG1, |old| {
+                    old.with(
+                        Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE,
+                        version >= CHAINS_XNACK,
+                    )
+                });
+            }
+        }
+        let mut xccs = regs.instances(Block::Gc);
+        xccs.any(|xcc| {
+            regs.read_at(xcc, gc::SQ_CONFIG1)
+                .is_set(Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE)
+        })
     }
 
     /// What [`Self::set_golden`] sets it to: before, another driver or none has (`gfx_v9_4_3_gpu_early_init`).

@@ -151,6 +151,8 @@ impl Hiq {
     fn configure(&mut self) -> Result {
         let family = self.parts.chip.family;
         let queues = self.parts.chip.cp_queues();
+        let gfx = &self.parts.gfx;
+        let chained = gfx.chain_xnack(self.parts.chip.mec_fw_version);
         let resources = SetResources::zeroed()
             .with(SetResources::HEADER, pm4::header(op::SET_RESOURCES, 8))
             .having(SetResources::QUEUE_TYPE.is::<{ pm4::RESOURCES_HIQ }>())
@@ -160,7 +162,8 @@ impl Hiq {
                 SetResources::QUEUE_MASK,
                 !u64::MAX.checked_shl(queues.max(1)).unwrap_or(0),
             )
-            .with(SetResources::GWS_MASK, u64::MAX);
+            .with(SetResources::GWS_MASK, u64::MAX)
+            .with(SetResources::ENB_XNACK_RETRY_DISABLE_CHECK, chained);
         let wait = self.parts.gfx.regs().read(gc::CP_IQ_WAIT_TIME2);
         self.wait_times = wait.having(Wait::QUE_SLEEP.is::<1>());
         let write = self.set_wait_times(self.wait_times)?;

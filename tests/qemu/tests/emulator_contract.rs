@@ -30,6 +30,7 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         image: PathBuf::new(),
         module: PathBuf::new(),
         test_modules: PathBuf::new(),
+        firmware: None,
         emulator: Some(binary),
         chip: &rkfd_vm::chip::ALL[0],
         slow: 1,

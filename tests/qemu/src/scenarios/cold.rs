@@ -104,6 +104,17 @@ fn started(chip: &Chip) -> Scenario {
 const CARD: &str = "cd /sys/bus/pci/devices/0000:00:01.0/ip_discovery && cat ../vbios_version ../mem_info_vram_vendor && \
     { find . -type l | while read l; do echo ${l##*/} $l $(readlink $l); done; grep -r . .; } | sort";
 
+/// The compute micro engine's file gets the first version with which XNACK is chained (`gfx_v9_4_3_constants_init`),
+/// unless it has a newer one: amdgpu leaves SQ_CONFIG1 as that needs it, and the scheduler wants to be told so.
+fn chains_xnack() -> Step {
+    let file = format!("/lib/firmware/amdgpu/{}.bin", MI308X.compute);
+    let script = format!(
+        "[ $(hexdump -s 16 -n 4 -e '1/4 \"%u\"' {file}) -ge 184 ] || \
+         printf '\\270\\0\\0\\0' | dd of={file} bs=1 seek=16 conv=notrunc"
+    );
+    Step::sh("newer-firmware", 60, &script)
+}
+
 /// Linux's amdgpu has the device first: its security processor goes on, and the engines are halted.
 fn handed_over() -> Scenario {
     let scenario = with_vadd(
@@ -113,6 +124,7 @@ fn handed_over() -> Scenario {
     );
     let mut scenario = amdgpu::started_by_security_processor(scenario);
     scenario.module = true;
+    scenario.plan.insert(0, chains_xnack());
     let again = scenario.plan.last_chunk::<2>().cloned().into_iter();
     let again: Vec<Step> = again.flatten().collect();
     let scenario = scenario.steps([
