@@ -146,8 +146,7 @@ impl<'a> Image<'a> {
         };
         let mut rest = self.from(at);
         for _ in 0..count {
-            let end = rest.iter().position(|&byte| byte == 0);
-            rest = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+            rest = behind_zero(rest);
         }
         // Behind the end of a line.
         match rest.get(2..) {
@@ -195,7 +194,9 @@ impl<'a> Image<'a> {
     fn table(&self, index: usize) -> Option<usize> {
         let list = self.pointer(self.header.wrapping_add(header::DATA_POINTER))?;
         let is_there = |at: &usize| *at != 0;
-        let entry = Some(list).filter(is_there)?.wrapping_add(4 + 2 * index);
+        let entry = Some(list)
+            .filter(is_there)?
+            .wrapping_add(index.wrapping_mul(2).wrapping_add(4));
         self.pointer(entry).filter(is_there)
     }
 
@@ -216,11 +217,16 @@ impl<'a> Image<'a> {
         let texts = at.and_then(|at| self.bytes.get(at..self.header));
         let mut rest = texts.unwrap_or_default();
         for _ in 0..2 {
-            let end = rest.iter().position(|&byte| byte == 0);
-            rest = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+            rest = behind_zero(rest);
         }
         until_zero(rest, NORMAL.min(rest.len()))
     }
+}
+
+/// What follows the first zero; nothing where there is none.
+fn behind_zero(bytes: &[u8]) -> &[u8] {
+    let mut parts = bytes.splitn(2, |&byte| byte == 0);
+    parts.nth(1).unwrap_or_default()
 }
 
 /// A text, without the zero at its end, which has room in `size` bytes.

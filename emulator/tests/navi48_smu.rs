@@ -14,7 +14,7 @@ const BASE: u64 = 0x80_0000_0000;
 /// Where tables go.
 const TABLE: u64 = 4 << 20;
 /// Bits of FEATURE_DPM_GFXCLK, _DPM_UCLK, _DPM_FCLK, _DPM_SOCCLK, _THROTTLERS, _FAN_CONTROL.
-const FEATURES: u32 = 1 << 1 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 23 | 1 << 29;
+const FEATURES: u32 = (1 << 1) | (1 << 3) | (1 << 4) | (1 << 5) | (1 << 23) | (1 << 29);
 
 /// A message as `smu_msg_v1_send_msg` sends it: the answer and the value.
 fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
@@ -77,8 +77,8 @@ fn clocks_have_levels() {
     }
     // PPCLK_GFXCLK is fine-grained: bit 31 of how many there are.
     for (clock, count) in [(0, 0x8000_0002), (1, 4), (2, 4), (3, 4u32)] {
-        assert_eq!(smu(&guest, 0x1f, clock << 16 | 0xff), (1, count));
-        let levels = (0..count & 0xff).map(|level| smu(&guest, 0x1f, clock << 16 | level));
+        assert_eq!(smu(&guest, 0x1f, (clock << 16) | 0xff), (1, count));
+        let levels = (0..count & 0xff).map(|level| smu(&guest, 0x1f, (clock << 16) | level));
         let levels: Vec<_> = levels.collect();
         assert!(
             levels.windows(2).all(|two| two[0].1 < two[1].1),
@@ -86,7 +86,7 @@ fn clocks_have_levels() {
         );
         assert_eq!(levels.first(), Some(&smu(&guest, 0x1d, clock << 16)));
         assert_eq!(levels.last(), Some(&smu(&guest, 0x1e, clock << 16)));
-        assert_eq!(smu(&guest, 0x1f, clock << 16 | (count & 0xff)).0, 0xff);
+        assert_eq!(smu(&guest, 0x1f, (clock << 16) | (count & 0xff)).0, 0xff);
     }
     assert_eq!(smu(&guest, 0x1f, 11 << 16).0, 0xff, "no such clock");
     // TABLE_OVERDRIVE is empty, whatever was there.
@@ -95,7 +95,7 @@ fn clocks_have_levels() {
     // TABLE_COMBO_PPTABLE: a fan (FEATURE_FAN_CONTROL_BIT of FeaturesToRun), GameClockAc, sizes.
     let card = table::<1453>(&guest, 1);
     assert_eq!(half(&card, 0), 5812, "structuresize");
-    assert_eq!(card[(1344 + 4) / 4] >> 29 & 1, 1);
+    assert_eq!((card[(1344 + 4) / 4] >> 29) & 1, 1);
     let game = half(&card, 1344 + 2606);
     assert!(game > 0 && game <= smu(&guest, 0x1e, 0).1);
     assert!(half(&card, 1344 + 3702) > 0, "FanMaximumRpm");
@@ -114,7 +114,7 @@ fn measurements_follow_the_load_and_limits() {
     // The clock's mean with deep sleep, and without; CurrClock[PPCLK_UCLK] is its least level.
     assert!(half(&first, 48) < half(&first, 46));
     assert_eq!(first[2], smu(&guest, 0x1d, 2 << 16).1);
-    assert_eq!((first[41] >> 16 & 0xff, first[41] >> 24), (4, 16), "link");
+    assert_eq!(((first[41] >> 16) & 0xff, first[41] >> 24), (4, 16), "link");
     // PublicSerialNumberLower and Upper, the last of 65 words.
     let serial = u64::from(first[63]) | (u64::from(first[64]) << 32);
     assert_eq!(serial, rkfd_emulator_testkit::SERIAL);
@@ -136,7 +136,7 @@ fn measurements_follow_the_load_and_limits() {
     assert_eq!(busy[2], smu(&guest, 0x1e, 2 << 16).1);
     assert!(busy[104 / 4] > first[104 / 4], "MetricsCounter");
     // SetPptLimit: ThrottlingPercentage[THROTTLER_PPT0_BIT] says that it holds back.
-    let held = |words: &[u32]| words[(172 + 14) / 4] >> 16 & 0xff;
+    let held = |words: &[u32]| (words[(172 + 14) / 4] >> 16) & 0xff;
     assert_eq!(held(&busy), 0);
     let most = smu(&guest, 0x33, 0).1;
     assert_eq!(smu(&guest, 0x32, most + 1).0, 0xff);

@@ -17,9 +17,9 @@ const HOTTEST: u32 = 100;
 /// The block.
 pub struct Thm(Store);
 
-impl Thm {
+impl Default for Thm {
     /// Start-up state: nothing interrupts.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let masked = Value::<Control>::zeroed()
             .with(Control::THERM_INTH_MASK, true)
             .with(Control::THERM_INTL_MASK, true)
@@ -74,7 +74,7 @@ mod tests {
             .find(|info| info.reg.name == "THM_THERMAL_INT_CTRL");
         let control = found.expect("the register");
         let of = |high: u32, low: u32| high | (low << 8);
-        let thm = Thm::new();
+        let thm = Thm::default();
         // What amdgpu writes: 118 degrees, and 0.
         assert!(thm.write(control, of(118, 0)).is_ok());
         assert!(thm.read(control).is_ok_and(|value| value == of(118, 0)));

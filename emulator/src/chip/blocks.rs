@@ -66,7 +66,7 @@ impl Blocks {
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
             smu: (soc.chip.smu)(soc.clone(), sdma.clone(), soc.chip.xccs()),
             smuio: smuio::Smuio::new(soc.clone(), &soc.chip.rom()),
-            thm: thm::Thm::new(),
+            thm: thm::Thm::default(),
             athub: athub::Athub::new(soc.clone()),
             osssys: osssys::Osssys::new(
                 soc.clone(),

@@ -60,7 +60,7 @@ impl super::Hal for Hal {
     /// The image begins at a multiple of 128 KiB (`nbif_v6_3_1_get_rom_offset`).
     fn rewind_rom(&self, regs: &Regs) -> bool {
         let offset = regs.read(nbio::REGS_ROM_OFFSET_CTRL);
-        let start = u32::from(offset.get(RomOffset::ROM_OFFSET)) << 17;
+        let start = offset.get(RomOffset::ROM_OFFSET) << 17;
         regs.write(smuio::ROM_INDEX, Value::new(start));
         true
     }

@@ -42,7 +42,7 @@ fn image(c: &mut Ctx) -> Result<Vec<u8>, String> {
     for at in (0..size).step_by(ROOM) {
         let (e, room) = ask(c, INFO_VBIOS, [INFO_VBIOS_IMAGE, at, 0, 0], ROOM as u32)?;
         if e != 0 {
-            return Err(rkfd_bare::errno::name(e).into());
+            return Err(rkfd_bare::errno::name(e));
         }
         image.extend_from_slice(&room);
     }
@@ -64,7 +64,7 @@ fn text(c: &mut Ctx, field: &str) -> Result<Vec<u8>, String> {
     let found = found.ok_or("no such field")?;
     let (e, room) = ask(c, INFO_VBIOS, INFO, ROOM as u32)?;
     if e != 0 {
-        return Err(rkfd_bare::errno::name(e).into());
+        return Err(rkfd_bare::errno::name(e));
     }
     let text = &room[found.offset..found.offset + found.size];
     Ok(text.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
