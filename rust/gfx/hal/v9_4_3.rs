@@ -190,21 +190,21 @@ impl super::Hal for Hal {
 
     /// `gfx_v9_4_3_constants_init`, `gfx_v9_4_3_xcc_init_sq`; a bit that is left from newer firmware is cleared, too.
     fn chain_xnack(&self, regs: &Regs, version: u32) -> bool {
-        if version != 0 {
-            for xcc in regs.instances(Block::Gc) {
-                regs.update_at(xcc, gc::SQ_CONFIG1, |old| {
-                    old.with(
-                        Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE,
-                        version >= CHAINS_XNACK,
-                    )
-                });
+        let mut is_chained = false;
+        for xcc in regs.instances(Block::Gc) {
+            let old = regs.read_at(xcc, gc::SQ_CONFIG1);
+            let has = old.is_set(Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE);
+            let wanted = match version {
+                0 => has,
+                version => version >= CHAINS_XNACK,
+            };
+            if wanted != has {
+                let new = old.with(Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE, wanted);
+                regs.write_at(xcc, gc::SQ_CONFIG1, new);
             }
+            is_chained |= wanted;
         }
-        let mut xccs = regs.instances(Block::Gc);
-        xccs.any(|xcc| {
-            regs.read_at(xcc, gc::SQ_CONFIG1)
-                .is_set(Shaders::DISABLE_XNACK_CHECK_IN_RETRY_DISABLE)
-        })
+        is_chained
     }
 
     /// What [`Self::set_golden`] sets it to: before, another driver or none has (`gfx_v9_4_3_gpu_early_init`).
