@@ -64,10 +64,6 @@ impl<'a> Tables<'a> {
             entries: header.get(H::ENTRIES),
             count: header.get(H::COUNT),
         };
-        let most = (file.len() / (4 * TableEntry::WORDS)) as u64;
-        if all.count > most {
-            return Err(Unusable::Component);
-        }
         for n in 0..all.count {
             let entry = all.entry(n).ok_or(Unusable::Component)?;
             all.bytes(&entry).ok_or(Unusable::Component)?;

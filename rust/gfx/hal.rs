@@ -215,9 +215,9 @@ pub(crate) trait Hal: Sync {
     /// Sets what has other values after a reset of the graphics core than the chip should run with.
     fn set_golden(&self, _regs: &Regs) {}
 
-    /// Sets whether XNACK is chained, which this version of the compute micro engine's firmware does or doesn't; with
-    /// 0, which stands for firmware that another driver has loaded, it stays as that driver had it. Whether it is:
-    /// SET_RESOURCES says the same.
+    /// Sets whether XNACK is chained, by the version of the compute micro engine's firmware; 0 stands for firmware that
+    /// another driver has loaded, with which it stays as that driver set it. Returns whether it is chained, which
+    /// SET_RESOURCES has to say as well.
     fn chain_xnack(&self, _regs: &Regs, _version: u32) -> bool {
         false
     }
