@@ -112,7 +112,7 @@ impl Ctx {
                 wptr: c.bo(4096, GTT)?,
                 rptr: c.bo(4096, GTT)?,
                 eop: c.bo(4096, GTT)?,
-                cwsr: c.bo(node.cwsr_total, GTT)?,
+                cwsr: c.bo(node.cwsr_total, VRAM)?,
             });
         }
         if needs >= Needs::Queue {

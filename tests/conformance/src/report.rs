@@ -4,6 +4,7 @@
 use crate::row::{Group, Row, Want};
 use crate::runner::Verdict;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// Rows by verdict.
 #[derive(Clone, Copy, Default)]
@@ -39,8 +40,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Runs a group and prints its failures and its line for the harness.
+    /// Runs a group and prints its failures, the time it took, and its line for the harness.
     pub fn group(&mut self, group: &Group, run: &dyn Fn(&Row) -> Verdict) {
+        let begin = Instant::now();
         let mut count = Count::default();
         let mut first = None;
         for row in &group.rows {
@@ -67,8 +69,9 @@ impl Report {
             unsupported,
         } = count;
         println!(
-            "{}: {passed} passed, {failed} failed, {unsupported} not supported",
-            group.name
+            "{}: {passed} passed, {failed} failed, {unsupported} not supported, in {:.1} s",
+            group.name,
+            begin.elapsed().as_secs_f64()
         );
         match first {
             None => println!("@rkfd test conformance-{} ok", group.name),
