@@ -55,6 +55,7 @@ use crate::{
     kept::Kept,
     mqd,
     nbio,
+    profiler::Counters,
     regs::Regs,
     sched::{
         self,
@@ -131,6 +132,7 @@ pub(crate) struct Gpu {
     copier: Arc<Copier>,
     spaces: Arc<Spaces>,
     scheduler: Arc<dyn Scheduler>,
+    counters: Counters,
     /// Its render node: who may use that may use the GPU.
     node: SetOnce<DeviceNumber>,
     /// Bytes by which the programs' buffer objects fall short of [`VRAM_STEP`]s.
@@ -214,6 +216,11 @@ impl Gpu {
     /// Who runs the queues.
     pub(crate) fn scheduler(&self) -> &dyn Scheduler {
         &*self.scheduler
+    }
+
+    /// Who has its performance counters.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// What buffer objects are made from.
@@ -482,6 +489,7 @@ impl<'bound> Running<'bound> {
             doorbells,
             spaces,
             scheduler,
+            counters: Counters::new(),
             node: SetOnce::new(),
             vram_rounding: Atomic::new(0),
         };

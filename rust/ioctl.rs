@@ -36,6 +36,7 @@ mod dmabuf;
 mod event;
 mod info;
 mod memory;
+mod profiler;
 mod queue;
 mod unsupported;
 
@@ -205,6 +206,7 @@ fn dispatch(process: &Arc<Process>, number: u8, mut a: Argument<'_>) -> Result {
         nr::RESET_EVENT => a.with(|args| event::reset(p, args)),
         nr::WAIT_EVENTS => a.with(|args| event::wait(p, args)),
 
+        nr::PROFILER => a.with(|args| profiler::profiler(p, args)),
         _ => unsupported::answer(p, number, &mut a),
     }
 }

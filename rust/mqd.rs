@@ -21,6 +21,7 @@ use core::num::NonZero;
 mod common;
 mod hal;
 
+pub(crate) use common::COUNTED;
 pub(crate) use hal::{
     hal,
     v12,

@@ -114,7 +114,8 @@ pub(crate) fn create(
             sdma: slot,
             pins: buffers.bos()?,
         };
-        let hw = create_on(device, device_state, spec(params, &hold)?, hold)?;
+        let spec = spec(params, &hold, device.gpu.counters().are_taken())?;
+        let hw = create_on(device, device_state, spec, hold)?;
         let queue = UserQueue {
             hw,
             device: index,
@@ -143,7 +144,7 @@ pub(crate) fn create(
     })
 }
 
-fn spec(params: &QueueParams, hold: &QueueHold) -> Result<QueueSpec> {
+fn spec(params: &QueueParams, hold: &QueueHold, counted: bool) -> Result<QueueSpec> {
     Ok(QueueSpec {
         format: params.kind.format(),
         ring: params.ring,
@@ -152,6 +153,7 @@ fn spec(params: &QueueParams, hold: &QueueHold) -> Result<QueueSpec> {
         eop: params.eop,
         save: params.save,
         gws: false,
+        counted,
         doorbell: hold.doorbell.word()?,
         doorbell_index: hold.doorbell.index(),
         sdma: hold.sdma.as_ref().map(sdma::Slot::place),

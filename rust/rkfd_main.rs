@@ -97,6 +97,7 @@ mod memory;
 mod mmap;
 mod module;
 mod process;
+mod profiler;
 mod queue;
 mod render;
 mod smi;

@@ -339,6 +339,14 @@ pub(crate) trait Scheduler: Send + Sync {
     /// count as done.
     fn suspend(&self, queues: &mut [Suspension], order: Order);
 
+    /// Has what all compute queues do counted by performance counters, or not (`set_perfcount`). Each process' queues
+    /// are off the hardware while theirs are changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::evict`].
+    fn count_events(&self, on: bool) -> Result;
+
     /// What the kernel's log and management events call a hang of it (`amdgpu_reset_get_desc`).
     fn hang_name(&self) -> &'static str;
 

@@ -22,8 +22,6 @@ use kernel::{
     sync::Arc, //
 };
 
-const EOPNOTSUPP: c_int = 95;
-
 /// The errno of a call.
 pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -> Result {
     debug_assert!(a.user_size <= a.bytes.len());
@@ -44,7 +42,6 @@ pub(super) fn answer(process: &Arc<Process>, number: u8, a: &mut Argument<'_>) -
         // Only one compute process for each address space: what a file that has a secondary one
         // gets.
         nr::CREATE_PROCESS => Err(EINVAL),
-        nr::PROFILER => a.with(|args| profiler(process, args)),
         _ => Err(ENOTTY),
     }
 }
@@ -69,35 +66,6 @@ fn criu_op(process: &Process, args: &mut criu::CriuArgs) -> Result {
         // CAST: What a pid_t is in the structure.
         criu::OP_RESUME if process.processes().is_pid(args.pid as i32) => Err(EINVAL),
         criu::OP_RESUME => Err(ESRCH),
-        _ => Err(EINVAL),
-    }
-}
-
-fn profiler(process: &Process, args: &mut smi::ProfilerArgs) -> Result {
-    let [gpu, enable, _] = args.data;
-    match args.op {
-        smi::PROFILER_VERSION => {
-            if let Some(version) = args.data.first_mut() {
-                *version = smi::PROFILER_VERSION_NUM;
-            }
-            Ok(())
-        }
-        smi::PROFILER_PMC => {
-            if !user::may_profile() {
-                return Err(EPERM);
-            }
-            process.device_index(gpu_id(gpu)?)?;
-            Err(EINVAL)
-        }
-        // No such control in the firmware: it can't be disabled, and enabling what isn't disabled
-        // is nothing to do.
-        smi::PROFILER_PTL_CONTROL => {
-            process.device_index(gpu_id(gpu)?)?;
-            match enable {
-                0 => Err(Error::from_errno(-EOPNOTSUPP)),
-                _ => Ok(()),
-            }
-        }
         _ => Err(EINVAL),
     }
 }

@@ -88,6 +88,7 @@ pub(super) fn user(
     let [se0, se1, se2, se3] = queue.cu_mask.unwrap_or([ALL; 4]);
     compute(image, &at, controls);
     scheduled(image, quantum);
+    image.set(M::COMPUTE_PERFCOUNT_ENABLE, u32::from(spec.counted));
     image.set(M::CP_HQD_PIPE_PRIORITY, pipe_priority(spec.ring.priority));
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE0, se0);
     image.set(M::COMPUTE_STATIC_THREAD_MGMT_SE1, se1);
@@ -130,6 +131,9 @@ pub(super) fn saved(stack_at: Option<u64>) -> SavedWords {
         stack_at,
     }
 }
+
+/// The word by which a compute queue's waves are counted.
+pub(crate) const COUNTED: usize = M::COMPUTE_PERFCOUNT_ENABLE.word();
 
 /// What `update_mqd` of both versions writes of a compute queue's.
 pub(super) const UPDATED: &[(usize, u8)] = words!(M:

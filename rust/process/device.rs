@@ -15,6 +15,7 @@ use crate::{
     gpu::Gpu,
     ids::IdTable,
     mmap::VmFile,
+    profiler::Profiling,
     sched::{
         ProcessConfig,
         SchedProcess, //
@@ -70,6 +71,8 @@ pub(crate) struct DeviceState {
     pub(crate) config: ProcessConfig,
     /// What a debugger watches.
     pub(crate) watches: WatchPoints,
+    /// It has the GPU's performance counters to itself.
+    pub(crate) profiling: Option<Profiling>,
     pub(crate) usage: Arc<Usage>,
 }
 
@@ -88,6 +91,7 @@ impl DeviceState {
             waiting: 0,
             config: ProcessConfig::for_chip(gpu.chip()),
             watches: Default::default(),
+            profiling: None,
             usage: usage.clone(),
         }
     }

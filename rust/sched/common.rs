@@ -331,6 +331,28 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
     }
 
+    fn count_events(&self, on: bool) -> Result {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        for n in 0..state.entries.len() {
+            let Some(entry) = state.entries.get(n) else {
+                break;
+            };
+            if !entry.queues.iter().any(|queue| queue.computes()) {
+                continue;
+            }
+            let process = entry.process.clone();
+            let find = |other: &SchedProcess| core::ptr::eq(other, &*process);
+            let off = state.count_eviction(&self.parts, find, 1);
+            let queues = state.entry(&process)?.queues.iter();
+            let mut queues = queues.filter(|queue| queue.computes());
+            let written = off.and_then(|()| queues.try_for_each(|queue| queue.count_events(on)));
+            let on_again = state.count_eviction(&self.parts, find, -1);
+            written.and(on_again)?;
+        }
+        Ok(())
+    }
+
     fn hang_name(&self) -> &'static str {
         F::HANG_NAME
     }

@@ -289,6 +289,23 @@ impl HwQueue {
         Ok(())
     }
 
+    /// Whether it is of compute units.
+    pub(super) fn computes(&self) -> bool {
+        self.inner.lock().spec.format != Format::Sdma
+    }
+
+    /// Has what it does counted, or not. It is of compute units, and the caller has taken it off the hardware.
+    pub(super) fn count_events(&self, on: bool) -> Result {
+        for xcc in 0..u64::from(self.copies) {
+            let word = (mqd::COUNTED as u64).checked_mul(4).ok_or(EINVAL)?;
+            let at = self.stride.checked_mul(xcc).ok_or(EINVAL)?;
+            let at = at.checked_add(word).ok_or(EINVAL)?;
+            self.mqd.write_words(at, &[u32::from(on)])?;
+        }
+        self.parts.vram.flush_hdp();
+        Ok(())
+    }
+
     /// Writes what an update may change.
     fn write_updated(&self, offset: u64, format: Format, image: &mqd::Image) -> Result {
         for &(first, width) in self.parts.mqd.updated(format).into_iter().flatten() {

@@ -49,6 +49,8 @@ pub(crate) struct QueueSpec {
     pub(crate) save: SaveArea,
     /// It has the process' global wave sync resources.
     pub(crate) gws: bool,
+    /// What it does is counted from its first packet on.
+    pub(crate) counted: bool,
     /// Its doorbell on the BAR, and in the process' slice.
     pub(crate) doorbell: DoorbellWord,
     pub(crate) doorbell_index: DoorbellIndex,

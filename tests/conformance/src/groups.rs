@@ -27,6 +27,7 @@ mod memory;
 mod mmap;
 mod pm4;
 mod process;
+mod profiler;
 mod queue;
 mod render;
 mod sdma;
@@ -78,6 +79,7 @@ pub fn all() -> Vec<Group> {
         group("syncobj", syncobj::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),
+        group("profiler", profiler::rows()),
         group("debug", debug::rows()),
     ]
 }

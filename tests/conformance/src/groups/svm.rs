@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SVM, SET_XNACK_MODE, CRIU_OP, SMI_EVENTS, PROFILER, CREATE_PROCESS.
+//! SVM, SET_XNACK_MODE, CRIU_OP, SMI_EVENTS, CREATE_PROCESS.
 
 use super::*;
 use crate::row::{row, Answer, Row};
 use rkfd_uapi::criu::{self, CriuArgs};
 use rkfd_uapi::ioctl::{self as requests, ioc, READ_WRITE, TYPE};
-use rkfd_uapi::smi::{self, ProfilerArgs, SmiEventsArgs};
+use rkfd_uapi::smi::SmiEventsArgs;
 use rkfd_uapi::svm::{SetXnackModeArgs, SvmArgs};
 
 const SVM_SIZE: usize = 24;
@@ -82,7 +82,7 @@ fn criu_op(c: &mut Ctx, op_: u32) -> Answer {
     )
 }
 
-fn unprivileged(c: &mut Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> Answer {
+pub(super) fn unprivileged(c: &mut Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> Answer {
     Ok(Got::Errno(forked_same(c, f)))
 }
 
@@ -94,17 +94,12 @@ fn forked_same(c: &mut Ctx, f: impl FnOnce(&mut Ctx) -> i32) -> i32 {
     }
 }
 
-fn profiler(c: &mut Ctx, op: u32, data: [u32; 3]) -> Answer {
-    Ok(c.call(&requests::PROFILER, &mut ProfilerArgs { op, data }))
-}
-
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     const fn no_svm(full: i32) -> Want { Want::Unsupported(libc::EPERM, full) }
     const S: &str = "SVM";
     const X: &str = "SET_XNACK_MODE";
     const C: &str = "CRIU_OP";
-    const P: &str = "PROFILER";
     vec![
         row(S, "one attribute, without room for it", EINVAL, "kfd_chardev.c:1754", |c| svm(c, 0, range(0x10000, 4096, 1))),
         row(S, "three attributes, room for two", EINVAL, "kfd_chardev.c:1754", |c| svm(c, 2, range(0x10000, 4096, 3))),
@@ -142,19 +137,6 @@ pub(super) fn rows() -> Vec<Row> {
         row("SMI_EVENTS", "unknown GPU", EINVAL, "kfd_chardev.c:1744", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs { gpuid: 0xdead, anon_fd: 0 }))),
         row("SMI_EVENTS", "GPU 0", EINVAL, "kfd_chardev.c:1744", |c| Ok(c.call(&requests::SMI_EVENTS, &mut SmiEventsArgs::default()))),
         row("SMI_EVENTS", "the GPU", Want::Unsupported(libc::ENOMEM, 0), "kfd_smi_events.c:408", |c| { let mut a = SmiEventsArgs { gpuid: c.gpu, anon_fd: 0 }; Ok(c.call(&requests::SMI_EVENTS, &mut a)) }),
-        row(P, "operation 1", EINVAL, "kfd_chardev.c:3486", |c| profiler(c, 1, [0; 3])),
-        row(P, "operation 99", EINVAL, "kfd_chardev.c:3486", |c| profiler(c, 99, [0; 3])),
-        row(P, "VERSION: errno", OK, "kfd_chardev.c:3480", |c| profiler(c, smi::PROFILER_VERSION, [0; 3])),
-        row(P, "VERSION", is(1), "kfd_chardev.c:3479", |c| { let mut a = ProfilerArgs { op: smi::PROFILER_VERSION, data: [9; 3] }; c.raw(&requests::PROFILER, &mut a); Ok(Got::Value(a.data[0].into())) }),
-        row(P, "PMC without capabilities", EPERM, "kfd_chardev.c:3455", |c| { let g = c.gpu; unprivileged(c, |c| c.raw(&requests::PROFILER, &mut ProfilerArgs { op: smi::PROFILER_PMC, data: [g, 1, 0] })) }),
-        row(P, "PMC without capabilities, unknown GPU", EPERM, "kfd_chardev.c:3455", |c| unprivileged(c, |c| c.raw(&requests::PROFILER, &mut ProfilerArgs { op: smi::PROFILER_PMC, data: [0xdead, 1, 0] }))),
-        row(P, "PMC, unknown GPU", EINVAL, "kfd_chardev.c:3403", |c| profiler(c, smi::PROFILER_PMC, [0xdead, 1, 0])),
-        row(P, "PMC, unlock what is not locked", EINVAL, "kfd_chardev.c:3393", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 0, 0]) }),
-        row(P, "PMC, lock 2", EINVAL, "kfd_chardev.c:3393", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 2, 0]) }),
-        row(P, "PMC, lock", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:3410", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PMC, [g, 1, 0]) }),
-        row(P, "PTL_CONTROL, unknown GPU", EINVAL, "kfd_chardev.c:1927", |c| profiler(c, smi::PROFILER_PTL_CONTROL, [0xdead, 0, 0])),
-        row(P, "PTL_CONTROL, disable, no such hardware", Want::Errno(libc::EOPNOTSUPP), "kfd_chardev.c:1839", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PTL_CONTROL, [g, 0, 0]) }),
-        row(P, "PTL_CONTROL, enable what was not disabled", OK, "kfd_chardev.c:1897", |c| { let g = c.gpu; profiler(c, smi::PROFILER_PTL_CONTROL, [g, 1, 0]) }),
         row("CREATE_PROCESS", "a secondary process", Want::Unsupported(libc::EINVAL, 0), "kfd_chardev.c:3353", |c| Ok(Got::Errno(c.watched(|c| sys::ioctl(&c.kfd, requests::CREATE_PROCESS.command(), 0))))),
     ]
 }
