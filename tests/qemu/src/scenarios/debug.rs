@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes, and what is added, on a kernel that checks memory, locks and leaks.
 
-use super::{amdgpu, lifetime, with_vadd, MODULE, VADD};
+use super::{amdgpu, fuzz, lifetime, with_vadd, MODULE, VADD};
 use crate::kunit;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -19,6 +19,11 @@ pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
             // KASAN keeps freed memory for a while, so figures of free memory mean nothing here. The
             // scan for lost objects at the end finds more than they could show.
             *scenario = lifetime::few_cycles();
+        }
+        if scenario.name == fuzz::NAME {
+            // Each file and process has the device map a page that udmabuf exports, as often as it likes. The mappings
+            // are the exporter's, and the check warns of the eighth of a page.
+            scenario.kernel_args.push("dma_debug=off".into());
         }
     }
     suite.extend([kunit_suites(), shortage()]);

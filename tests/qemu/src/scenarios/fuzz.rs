@@ -6,6 +6,9 @@ use super::MODULE;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
+/// The round of `make fuzz`.
+pub(super) const NAME: &str = "fuzz";
+
 /// How long a round of `make fuzz` takes, in seconds; and further arguments of `rkfd-fuzz`.
 const TIME: &str = "RKFD_FUZZ_TIME";
 const ARGS: &str = "RKFD_FUZZ_ARGS";
@@ -23,7 +26,7 @@ pub fn long() -> Scenario {
         .unwrap_or(60);
     let more = std::env::var(ARGS).unwrap_or_default();
     round(
-        "fuzz",
+        NAME,
         &format!("--seconds {seconds} --corpus {more}"),
         seconds + 300,
     )
