@@ -55,7 +55,6 @@ use crate::{
     kept::Kept,
     mqd,
     nbio,
-    profiler::Counters,
     regs::Regs,
     sched::{
         self,
@@ -100,6 +99,7 @@ use kernel::{
 
 pub(crate) mod autoload;
 mod awake;
+mod counters;
 mod events;
 mod hal;
 mod hang;
@@ -115,6 +115,7 @@ pub(crate) use registry::Gpus;
 pub(crate) use reset::reset_device;
 pub(crate) use upcalls::Upcalls;
 
+use counters::Counters;
 use steps::Steps;
 
 /// A GPU.

@@ -12,29 +12,8 @@
 use crate::gpu::Gpu;
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
-
-/// Whether a process has a GPU's counters to itself.
-pub(crate) struct Counters(Atomic<u32>);
-
-impl Counters {
-    /// Nobody has.
-    pub(crate) fn new() -> Self {
-        Self(Atomic::new(0))
-    }
-
-    /// Whether a process has: then what new queues do is counted.
-    pub(crate) fn are_taken(&self) -> bool {
-        self.0.load(Relaxed) != 0
-    }
-}
 
 /// A process has the counters of a GPU. When it gives them up, nothing is counted any more.
 pub(crate) struct Profiling(Arc<Gpu>);
@@ -46,17 +25,15 @@ impl Profiling {
     ///
     /// EBUSY when another process has them.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        match gpu.counters().0.cmpxchg(0, 1, Relaxed) {
-            Ok(_) => Ok(Self(gpu.clone())),
-            Err(_) => Err(EBUSY),
-        }
+        gpu.counters().take()?;
+        Ok(Self(gpu.clone()))
     }
 }
 
 impl Drop for Profiling {
     fn drop(&mut self) {
         count(&self.0, false);
-        self.0.counters().0.store(0, Relaxed);
+        self.0.counters().give_up();
     }
 }
 
