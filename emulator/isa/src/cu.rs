@@ -9,6 +9,7 @@ use crate::kernel::{DescriptorError, Kernel, DESCRIPTOR_SIZE};
 use crate::leftovers::Leftovers;
 use crate::memory::{Env, Tlb, PAGE};
 use crate::second::SecondLevel;
+use crate::tally::Tally;
 use crate::target::{Target, GFX942};
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct ComputeUnit {
     pub(crate) waves: u64,
     pub(crate) workgroups: u64,
     pub(crate) decoded: u64,
+    /// What it executes, by kind, while somebody wants to know.
+    pub(crate) tally: Option<Tally>,
 }
 
 impl Default for ComputeUnit {
@@ -78,6 +81,7 @@ impl ComputeUnit {
             waves: 0,
             workgroups: 0,
             decoded: 0,
+            tally: None,
         }
     }
 
@@ -110,6 +114,16 @@ impl ComputeUnit {
     /// Firmware clears registers and LDS.
     pub fn clear(&mut self) {
         self.leftovers.clear();
+    }
+
+    /// Counts by kind what it executes from now on.
+    pub fn begin_tally(&mut self) {
+        self.tally = Some(Tally::default());
+    }
+
+    /// What it has executed since then, if it was told to count. It counts no more.
+    pub fn end_tally(&mut self) -> Option<Tally> {
+        self.tally.take()
     }
 
     /// Counters.

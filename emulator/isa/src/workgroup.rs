@@ -309,54 +309,67 @@ impl<const L: usize> Workgroup<L> {
                 Some(one) => std::slice::from_ref(one),
                 None => &block.instructions[..fitting.min(time)],
             };
-            for (n, decoded) in run.iter().enumerate() {
-                if let Some(pending) = &mut pending {
-                    let uses = match &confined {
-                        Some(one) => &Uses::new(&one.inst, cu.target.counters),
-                        None => &block.uses[n],
-                    };
-                    let inst = &decoded.inst;
-                    let mut checked = pending.check(wave, inst, uses);
-                    if let (Ok(()), Some(races)) = (checked, &mut self.races) {
-                        checked = races.check(wave, turn, inst, uses.counted, pending);
+            let before = used;
+            let ended = 'run: {
+                for (n, decoded) in run.iter().enumerate() {
+                    if let Some(pending) = &mut pending {
+                        let uses = match &confined {
+                            Some(one) => &Uses::new(&one.inst, cu.target.counters),
+                            None => &block.uses[n],
+                        };
+                        let inst = &decoded.inst;
+                        let mut checked = pending.check(wave, inst, uses);
+                        if let (Ok(()), Some(races)) = (checked, &mut self.races) {
+                            checked = races.check(wave, turn, inst, uses.counted, pending);
+                        }
+                        if let Err(kind) = checked {
+                            break 'run Some(Err(kind));
+                        }
                     }
-                    if let Err(kind) = checked {
-                        return (used, Err(kind));
+                    wave.pc = decoded.next;
+                    match Wave::step(decoded) {
+                        Some(step) if !indexed => step(wave, &decoded.inst),
+                        _ => match exec::execute(wave, &decoded.inst, &mut context) {
+                            Ok(Next::Go) if context.watching.met != 0 => {
+                                if let Some(pending) = &mut pending {
+                                    // As below.
+                                    pending.clear();
+                                }
+                                used += 1;
+                                break 'run Some(Err(FaultKind::Watched(context.watching.met)));
+                            }
+                            Ok(Next::Go) => indexed = wave.mode & mode::GPR_INDEX != 0,
+                            Ok(next) => {
+                                wave.state = match next {
+                                    Next::Barrier => State::Barrier,
+                                    Next::Halt => State::Halted,
+                                    Next::End => State::Done,
+                                    Next::Saved => State::Saved,
+                                    Next::Go | Next::Yield => wave.state,
+                                };
+                                used += 1;
+                                break 'run Some(Ok(()));
+                            }
+                            Err(kind) => {
+                                wave.pc = decoded.pc();
+                                if let Some(pending) = &mut pending {
+                                    // A trap handler may execute it again, or never.
+                                    pending.clear();
+                                }
+                                break 'run Some(Err(kind));
+                            }
+                        },
                     }
+                    used += 1;
                 }
-                wave.pc = decoded.next;
-                match Wave::step(decoded) {
-                    Some(step) if !indexed => step(wave, &decoded.inst),
-                    _ => match exec::execute(wave, &decoded.inst, &mut context) {
-                        Ok(Next::Go) if context.watching.met != 0 => {
-                            if let Some(pending) = pending {
-                                // As below.
-                                pending.clear();
-                            }
-                            return (used + 1, Err(FaultKind::Watched(context.watching.met)));
-                        }
-                        Ok(Next::Go) => indexed = wave.mode & mode::GPR_INDEX != 0,
-                        Ok(next) => {
-                            wave.state = match next {
-                                Next::Barrier => State::Barrier,
-                                Next::Halt => State::Halted,
-                                Next::End => State::Done,
-                                Next::Saved => State::Saved,
-                                Next::Go | Next::Yield => wave.state,
-                            };
-                            return (used + 1, Ok(()));
-                        }
-                        Err(kind) => {
-                            wave.pc = decoded.pc();
-                            if let Some(pending) = pending {
-                                // A trap handler may execute it again, or never.
-                                pending.clear();
-                            }
-                            return (used, Err(kind));
-                        }
-                    },
-                }
-                used += 1;
+                None
+            };
+            if let Some(tally) = &mut cu.tally {
+                let done = (used - before) as usize;
+                run[..done].iter().for_each(|d| tally.count(&d.inst));
+            }
+            if let Some(result) = ended {
+                return (used, result);
             }
         }
         (slice, Ok(()))
