@@ -13,6 +13,8 @@ use super::super::layout::*;
 pub mod op {
     /// `PACKET3_DISPATCH_DIRECT`.
     pub const DISPATCH_DIRECT: u8 = 0x15;
+    /// `PACKET3_PRED_EXEC` (gfx9).
+    pub const PRED_EXEC: u8 = 0x23;
     /// `PACKET3_WAIT_REG_MEM`.
     pub const WAIT_REG_MEM: u8 = 0x3c;
     /// `PACKET3_INDIRECT_BUFFER`.
@@ -27,6 +29,8 @@ pub mod op {
     pub const ACQUIRE_MEM: u8 = 0x58;
     /// `PACKET3_SET_SH_REG`.
     pub const SET_SH_REG: u8 = 0x76;
+    /// `PACKET3_SET_UCONFIG_REG`.
+    pub const SET_UCONFIG_REG: u8 = 0x79;
 }
 
 /// Bit of a header: the packet is for the compute pipeline (`PACKET3_COMPUTE`). It changes nothing
@@ -116,6 +120,22 @@ layout! {
         VMID_SHIFT: 1[27:23] = "PACKET3_SET_SH_REG__VMID_SHIFT";
         /// 0; the others are the driver's.
         INDEX: 1[31:28] = "PACKET3_SET_SH_REG__INDEX";
+    }
+
+    /// SET_UCONFIG_REG, without the values, which follow: changes registers that programs may change.
+    pub struct SetUconfigReg: [u32; 2] = "PACKET3_SET_UCONFIG_REG" {
+        HEADER: 0[31:0] = "";
+        /// The first register, counted from [`UCONFIG`].
+        REG_OFFSET: 1[15:0] = "PACKET3_SET_UCONFIG_REG__REG_OFFSET";
+    }
+
+    /// PRED_EXEC: only some XCCs execute what follows (gfx9).
+    pub struct PredExec: [u32; 2] = "PACKET3_PRED_EXEC" {
+        HEADER: 0[31:0] = "";
+        /// Words that follow.
+        EXEC_COUNT: 1[13:0] = "PACKET3_PRED_EXEC__EXEC_COUNT";
+        /// A bit for each XCC of the partition.
+        VIRTUAL_XCC_ID_SELECT: 1[31:24] = "PACKET3_PRED_EXEC__VIRTUAL_XCC_ID_SELECT";
     }
 
     /// DISPATCH_DIRECT: start the compute shader that the registers describe.
@@ -260,6 +280,9 @@ layout! {
 /// ([`super::super::mqd::Common`]).
 pub const SH_COMPUTE: u32 = 0x200;
 
+/// The address in words of the first register that SET_UCONFIG_REG can change.
+pub const UCONFIG: u32 = 0xc000;
+
 /// `EVENT_WRITE` and `RELEASE_MEM`: the compute shaders before have ended.
 pub const EVENT_CS_PARTIAL_FLUSH: u64 = 7;
 /// `RELEASE_MEM`: the same, with caches written back.
@@ -344,7 +367,9 @@ pub const GFX9: &[LayoutInfo] = &[
     LayoutInfo::of::<CopyData>(),
     LayoutInfo::of::<EventWrite>(),
     LayoutInfo::of::<SetShReg>(),
+    LayoutInfo::of::<SetUconfigReg>(),
     LayoutInfo::of::<DispatchDirect>(),
+    LayoutInfo::of::<PredExec>(),
     LayoutInfo::of::<ReleaseMem9>(),
     LayoutInfo::of::<AcquireMem9>(),
 ];
@@ -357,6 +382,7 @@ pub const GFX10: &[LayoutInfo] = &[
     LayoutInfo::of::<CopyData>(),
     LayoutInfo::of::<EventWrite>(),
     LayoutInfo::of::<SetShReg>(),
+    LayoutInfo::of::<SetUconfigReg>(),
     LayoutInfo::of::<DispatchDirect>(),
     LayoutInfo::of::<ReleaseMem10>(),
     LayoutInfo::of::<AcquireMem10>(),
@@ -372,6 +398,9 @@ pub const CONSTANTS: &[(u64, &str)] = &[
     (op::RELEASE_MEM as u64, "PACKET3_RELEASE_MEM"),
     (op::ACQUIRE_MEM as u64, "PACKET3_ACQUIRE_MEM"),
     (op::SET_SH_REG as u64, "PACKET3_SET_SH_REG"),
+    (op::SET_UCONFIG_REG as u64, "PACKET3_SET_UCONFIG_REG"),
+    (op::PRED_EXEC as u64, "PACKET3_PRED_EXEC"),
+    (UCONFIG as u64, "PACKET3_SET_UCONFIG_REG_START"),
     (EVENT_CS_PARTIAL_FLUSH, "CS_PARTIAL_FLUSH"),
     (EVENT_CACHE_FLUSH_AND_INV_TS, "CACHE_FLUSH_AND_INV_TS_EVENT"),
     (EVENT_BOTTOM_OF_PIPE_TS, "BOTTOM_OF_PIPE_TS"),
