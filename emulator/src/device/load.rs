@@ -31,12 +31,27 @@ impl Default for Meter {
 impl Meter {
     /// Counts as work as long as the result is there.
     pub fn work(&self) -> Work<'_> {
+        self.begin();
+        Work(self)
+    }
+
+    /// One more works, until [`Meter::end`].
+    pub fn begin(&self) {
         let mut state = self.state();
         if state.active == 0 {
             state.since = Instant::now();
         }
         state.active += 1;
-        Work(self)
+    }
+
+    /// One that has begun works no more.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.active -= 1;
+        if state.active == 0 {
+            let worked = state.since.elapsed();
+            state.total += worked;
+        }
     }
 
     /// The time in which at least one worked, up to now.
@@ -58,12 +73,7 @@ pub struct Work<'a>(&'a Meter);
 
 impl Drop for Work<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.active -= 1;
-        if state.active == 0 {
-            let worked = state.since.elapsed();
-            state.total += worked;
-        }
+        self.0.end();
     }
 }
 

@@ -18,9 +18,11 @@ pub(crate) mod gfx9_4_3;
 
 use super::slot::Slot;
 use crate::device::facts::{Facts, GcShape};
+use crate::device::load::Meter;
 use crate::device::Refused;
 use rkfd_hw::mqd::Common as Image;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// Where a slot is in its XCC.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -154,6 +156,8 @@ pub(crate) struct WaveSlots {
     /// Those that work, in the order of their turns.
     order: Vec<Unit>,
     xccs: Vec<Mutex<Units>>,
+    /// How long each engine of each XCC has had waves.
+    busy: Vec<Vec<Meter>>,
 }
 
 struct Units {
@@ -183,6 +187,11 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
+    /// The compute unit: the first slot of it.
+    pub fn unit(&self) -> Place {
+        self.unit.place
+    }
+
     /// Where a wave is: that it is in no slot doesn't show here.
     pub fn place(&self, wave: u32) -> Place {
         let each = self.slots.shape.waves_per_simd.max(1);
@@ -209,12 +218,25 @@ impl WaveSlots {
             shape,
             order: order(&shape),
             xccs: (0..facts.xccs).map(|_| units()).collect(),
+            busy: (0..facts.xccs)
+                .map(|_| (0..shape.engines).map(|_| Meter::default()).collect())
+                .collect(),
         })
     }
 
     fn lock(&self, xcc: u8) -> Option<MutexGuard<'_, Units>> {
         let units = self.xccs.get(usize::from(xcc))?;
         Some(units.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How long each engine of an XCC has had waves.
+    pub fn busy(&self, xcc: u8) -> Vec<Duration> {
+        let meters = self.busy.get(usize::from(xcc)).into_iter().flatten();
+        meters.map(Meter::total).collect()
+    }
+
+    fn meter(&self, xcc: u8, engine: u32) -> Option<&Meter> {
+        self.busy.get(usize::from(xcc))?.get(engine as usize)
     }
 
     /// How many compute units of an XCC are allowed.
@@ -264,6 +286,9 @@ impl WaveSlots {
             which.push(at);
         }
         drop(units);
+        self.meter(xcc, unit.place.engine)
+            .into_iter()
+            .for_each(Meter::begin);
         Some(Taken {
             slots: self.clone(),
             xcc,
@@ -337,6 +362,8 @@ impl WaveSlots {
 
 impl Drop for Taken {
     fn drop(&mut self) {
+        let meter = self.slots.meter(self.xcc, self.unit.place.engine);
+        meter.into_iter().for_each(Meter::end);
         let Some(mut units) = self.slots.lock(self.xcc) else {
             return;
         };
