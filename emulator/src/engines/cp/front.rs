@@ -3,6 +3,7 @@
 //! What a queue runs by: its place, its registers, and what a generation has in them.
 
 pub(crate) mod buffer;
+pub(crate) mod counters;
 pub(crate) mod debug;
 mod fixed;
 pub mod generation;
