@@ -28,6 +28,7 @@ mod runlist;
 mod stuck;
 mod waits;
 
+use super::cp::front::counters::{gfx9_4_3, is_counters, Counters};
 use super::cp::front::generation::GFX9_4_3;
 use super::cp::front::hqd::Image;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
@@ -55,6 +56,7 @@ pub struct Shared {
     regs: Vec<Mutex<Regs>>,
     runner: Arc<Runner>,
     waves: Arc<WaveSlots>,
+    counters: Arc<Counters>,
 }
 
 impl Shared {
@@ -142,6 +144,18 @@ impl Registers for Shared {
     fn waves(&self) -> &Arc<WaveSlots> {
         &self.waves
     }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn gfx_index(&self, xcc: u8) -> u32 {
+        self.regs(xcc).chosen_wave()[0]
+    }
+
+    fn set_gfx_index(&self, xcc: u8, value: u32) {
+        self.regs(xcc).set_gfx_index(value);
+    }
 }
 
 /// The most waves that a register counts.
@@ -172,13 +186,17 @@ impl Cp {
     /// The command processors of a chip, in one partition, whose firmware runs and has no queue.
     pub fn partition(env: Arc<dyn Env>, facts: Facts, sdma: Arc<Engines>) -> Vec<Arc<dyn IpBlock>> {
         let regs = |xcc| Mutex::new(start_up(&*env, &facts, xcc));
+        let waves = WaveSlots::new(&facts);
+        let counts = (&facts.gc, facts.xccs);
+        let counters = Counters::new(env.clone(), &gfx9_4_3::GFX9_4_3, counts, waves.clone());
         let shared = Arc::new(Shared {
             regs: (0..facts.xccs).map(regs).collect(),
             env,
             facts,
             sdma,
             runner: Arc::default(),
-            waves: WaveSlots::new(&facts),
+            waves,
+            counters,
         });
         let its = shared.clone();
         let thread = Thread::start("rkfd-cp", &shared.env, shared.runner.clone(), || {
@@ -203,6 +221,11 @@ impl IpBlock for Cp {
             drop(regs);
             return shared.waves.read(self.xcc, chosen, GFX9_4_3.waves);
         }
+        if is_counters(reg) {
+            drop(regs);
+            let value = shared.counters.read(self.xcc, reg, chosen[0]);
+            return value.ok_or(Refused::NotModelled);
+        }
         match regs.count_of(reg) {
             None => regs.read(reg),
             Some(count) => {
@@ -220,11 +243,14 @@ impl IpBlock for Cp {
             thread.soft_reset(self.xcc, value);
             return Ok(());
         }
-        shared.write(self.xcc, reg, value)
+        let index = is_counters(reg).then(|| shared.gfx_index(self.xcc));
+        let counters = index.and_then(|index| shared.counters.write(self.xcc, reg, value, index));
+        counters.unwrap_or_else(|| shared.write(self.xcc, reg, value))
     }
 
     /// Resets the partition: what runs on one XCC runs on all.
     fn reset(&self) {
+        self.partition.shared.counters.reset(self.xcc);
         self.partition.thread.reset();
     }
 }

@@ -35,6 +35,7 @@ pub mod ring;
 pub mod slot;
 mod state;
 
+use super::cp::front::counters::{gfx12, is_counters, Counters};
 use super::cp::front::generation::GFX12;
 use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
 use super::cp::front::waves::WaveSlots;
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     regs: Mutex<Regs>,
     runner: Arc<Runner>,
     waves: Arc<WaveSlots>,
+    counters: Arc<Counters>,
 }
 
 impl Shared {
@@ -128,6 +130,18 @@ impl Registers for Shared {
     fn waves(&self) -> &Arc<WaveSlots> {
         &self.waves
     }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn gfx_index(&self, _: u8) -> u32 {
+        self.regs().chosen_wave()[0]
+    }
+
+    fn set_gfx_index(&self, _: u8, value: u32) {
+        self.regs().set_gfx_index(value);
+    }
 }
 
 /// MES and MEC have their programs in memory (CP_MES_IC_BASE, CP_CPC_IC_BASE), and look for work there.
@@ -170,13 +184,17 @@ pub struct Mes {
 impl Mes {
     /// A MES whose firmware is loaded, but halted.
     pub fn new(env: Arc<dyn Env>, facts: Facts, sdma: Arc<Engines>) -> Arc<Self> {
+        let waves = WaveSlots::new(&facts);
+        let counts = (&facts.gc, facts.xccs);
+        let counters = Counters::new(env.clone(), &gfx12::GFX12, counts, waves.clone());
         let shared = Arc::new(Shared {
             regs: Mutex::new(start_up(&*env, &facts)),
             env,
             facts,
             sdma,
             runner: Arc::default(),
-            waves: WaveSlots::new(&facts),
+            waves,
+            counters,
         });
         let client: Arc<dyn Client> = shared.clone();
         let hub = shared.env.memory().hub(Hub::Gfx(0));
@@ -197,6 +215,11 @@ impl IpBlock for Mes {
             drop(regs);
             return self.shared.waves.read(0, chosen, GFX12.waves);
         }
+        if is_counters(reg) {
+            drop(regs);
+            let value = self.shared.counters.read(0, reg, chosen[0]);
+            return value.ok_or(Refused::NotModelled);
+        }
         match regs.count_of(reg) {
             None => regs.read(reg),
             Some(count) => {
@@ -209,6 +232,11 @@ impl IpBlock for Mes {
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
         if reg.reg.name == "GRBM_SOFT_RESET" && !self.thread.is_this() {
             return self.soft_reset(value);
+        }
+        let index = is_counters(reg).then(|| self.shared.gfx_index(0));
+        if let Some(done) = index.and_then(|index| self.shared.counters.write(0, reg, value, index))
+        {
+            return done;
         }
         let mut regs = self.shared.accessed();
         let before = regs.orders.len();
@@ -228,6 +256,7 @@ impl IpBlock for Mes {
     }
 
     fn reset(&self) {
+        self.shared.counters.reset(0);
         self.thread.reset();
     }
 }

@@ -2,6 +2,7 @@
 
 //! How the engine reaches its registers, which belong to the firmware that schedules its queues.
 
+use super::counters::Counters;
 use super::hqd::Image;
 use super::slot::Slot;
 use super::waves::WaveSlots;
@@ -65,4 +66,10 @@ pub(crate) trait Registers: Send + Sync {
     fn watched(&self, xcc: u8) -> [u64; 4];
     /// The slots of waves.
     fn waves(&self) -> &Arc<WaveSlots>;
+    /// The performance counters.
+    fn counters(&self) -> &Arc<Counters>;
+    /// GRBM_GFX_INDEX of an XCC.
+    fn gfx_index(&self, xcc: u8) -> u32;
+    /// Sets GRBM_GFX_INDEX of an XCC.
+    fn set_gfx_index(&self, xcc: u8, value: u32);
 }

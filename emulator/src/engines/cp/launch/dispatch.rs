@@ -21,6 +21,8 @@ use super::window::{Failure, Notice, Seat, Seats, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
+use crate::engines::cp::front::counters::event::Waves;
+use crate::engines::cp::front::counters::Counters;
 use crate::engines::cp::front::debug::Debugged;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::{Allowed, Occupant, Registers, Taken, WaveSlots, WaveState};
@@ -99,6 +101,9 @@ pub struct Dispatch {
     pub vmid: AtomicU8,
     share: Share,
     slots: Arc<WaveSlots>,
+    counters: Arc<Counters>,
+    /// Whether its queue enables them.
+    counted: bool,
     registers: &'static Registers,
     debugged: Debugged,
     /// Workgroups in each dimension, of all XCCs.
@@ -229,6 +234,8 @@ impl Dispatch {
             vmid: AtomicU8::new(vmid),
             share,
             slots: seats.slots,
+            counters: seats.counters,
+            counted: seats.counted,
             registers: seats.registers,
             debugged,
             groups,
@@ -289,11 +296,25 @@ impl Dispatch {
         let taken = self
             .slots
             .take(self.share.xcc, waves, (who, place), allowed);
+        if let Some(taken) = taken.as_ref().filter(|_| self.is_counted()) {
+            let waves = Waves {
+                count: group.waves(),
+                lanes: self.kernel.lanes,
+            };
+            self.counters.begun(self.share.xcc, taken.unit(), waves);
+        }
         let mut inner = self.lock();
         inner
             .slots
             .extend(taken.map(|taken| (place, Arc::new(taken))));
         inner.runs(group, place, self.vmid.load(Ordering::Acquire));
+    }
+
+    /// Whether performance counters count what its waves do at the moment.
+    fn is_counted(&self) -> bool {
+        let vmid = self.vmid.load(Ordering::Acquire);
+        let (counters, xcc) = (&self.counters, self.share.xcc);
+        counters.are_on(xcc) && counters.count(xcc, self.slot(), vmid, self.counted)
     }
 
     /// Where the waves of a work-group are.
@@ -444,7 +465,14 @@ impl Dispatch {
             let done = cu.statistics().instructions;
             let steps = self.env.pause().steps();
             let slice = if steps { 1 } else { left.min(SLICE) };
+            if self.is_counted() {
+                cu.begin_tally();
+            }
             let outcome = group.run(cu, &mut window, slice);
+            if let Some((tally, seat)) = cu.end_tally().zip(window.seat.as_ref()) {
+                let place = seat.taken.unit();
+                self.counters.executed(self.share.xcc, place, &tally);
+            }
             // To come back from memory alone is no progress.
             if !group.is_moving() {
                 self.had_turn.store(true, Ordering::Release);

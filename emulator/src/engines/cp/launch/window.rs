@@ -4,6 +4,7 @@
 
 use super::gws::Gws;
 use crate::device::Env;
+use crate::engines::cp::front::counters::Counters;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::{Allowed, Place, Registers, Taken, WaveSlots};
 use crate::memory as mem;
@@ -48,6 +49,9 @@ pub(crate) struct Seats {
     pub hqd: Slot,
     /// The compute units that its MQD allows.
     pub allowed: Allowed,
+    /// The performance counters, and whether its MQD enables them (COMPUTE_PERFCOUNT_ENABLE).
+    pub counters: Arc<Counters>,
+    pub counted: bool,
 }
 
 /// What a worker shows the interpreter of the chip.

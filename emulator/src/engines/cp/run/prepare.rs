@@ -162,6 +162,8 @@ impl Mec {
                         registers: self.generation.waves,
                         hqd: h.slot,
                         allowed: Allowed::of(&load.image),
+                        counters: self.regs.counters().clone(),
+                        counted: load.image.get(Image::COMPUTE_PERFCOUNT_ENABLE) & 1 == 1,
                     },
                     debugged: Debugged {
                         regs: self.regs.clone(),
