@@ -5,6 +5,7 @@
 pub(crate) mod aql;
 mod area;
 pub(crate) mod commands;
+mod config;
 pub(crate) mod direct;
 pub(crate) mod errors;
 pub(crate) mod prepare;

@@ -17,7 +17,7 @@ use super::waves;
 use crate::engines::cp::packet::command::Dialect;
 use rkfd_hw::layout::FieldInfo;
 use rkfd_hw::mqd::{Common as Image, FIRST_HQD_WORD};
-use rkfd_hw::regs::AnyField;
+use rkfd_hw::regs::{AnyField, Table};
 use rkfd_isa::{FaultKind, Target};
 
 /// A generation.
@@ -35,6 +35,8 @@ pub struct Generation {
     /// What a process' SH_MEM_CONFIG must have: the part of it, its bits, and their value. What
     /// other values mean is not modelled.
     pub shader_memory: &'static [(&'static str, u32, u32)],
+    /// Registers of its graphics core.
+    pub registers: &'static Table,
     /// Packets of PM4 that processes write.
     pub commands: &'static Dialect,
     /// The fields of a queue's COMPUTE_TMPRING_SIZE.
@@ -150,7 +152,8 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
-    use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9, Table};
+    use super::Table;
+    use rkfd_hw::regs::{gc_12_0_0 as gc12, gc_9_4_3 as gc9};
 
     /// The fields that shared code takes from one generation's registers.
     #[test]
@@ -191,6 +194,8 @@ mod tests {
                 &["TIME_STAMP_INT_ENABLE", "OPCODE_ERROR_INT_ENABLE"],
             ),
             ("GRBM_GFX_CNTL", &["PIPEID", "MEID", "VMID", "QUEUEID"]),
+            ("GRBM_PERFCOUNTER0_SELECT", &["PERF_SEL"]),
+            ("SQ_PERFCOUNTER0_SELECT", &["PERF_SEL"]),
         ] {
             for name in names {
                 let of = |table| fields(table, register).into_iter().find(|f| f.0 == *name);

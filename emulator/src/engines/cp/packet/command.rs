@@ -15,6 +15,8 @@ pub struct Dialect {
     pub release: fn(&[u32]) -> Option<Checked<Release>>,
     /// The bits of COMPUTE_DISPATCH_INITIATOR that are modelled.
     pub initiator: u32,
+    /// Whether PRED_EXEC lets only some XCCs execute packets.
+    pub predicates: bool,
     /// Takes an ACQUIRE_MEM apart.
     pub acquire: fn(&[u32]) -> Option<Checked<Acquire>>,
 }
@@ -131,6 +133,20 @@ pub enum Command {
         /// What they hold from now on.
         values: Vec<u32>,
     },
+    /// Registers that programs may change.
+    SetConfig {
+        /// The first, as SET_UCONFIG_REG counts.
+        first: u32,
+        /// What they hold from now on.
+        values: Vec<u32>,
+    },
+    /// Only some XCCs execute what follows.
+    Predicate {
+        /// Words that follow.
+        words: u32,
+        /// A bit for each XCC of the partition.
+        xccs: u8,
+    },
     /// Starts a shader.
     Launch(Launch),
     /// Goes on elsewhere.
@@ -149,6 +165,8 @@ pub enum Command {
 pub enum Source {
     /// Memory.
     Memory(u64),
+    /// A register, by its address in words.
+    Register(u32),
     /// The packet.
     Immediate(u64),
     /// The clock.
@@ -167,6 +185,8 @@ impl Command {
             Self::Flush => "EVENT_WRITE",
             Self::Wait { .. } => "WAIT_REG_MEM",
             Self::SetRegisters { .. } => "SET_SH_REG",
+            Self::SetConfig { .. } => "SET_UCONFIG_REG",
+            Self::Predicate { .. } => "PRED_EXEC",
             Self::Launch(_) => "DISPATCH_DIRECT",
             Self::Buffer { .. } => "INDIRECT_BUFFER",
         }
@@ -208,6 +228,8 @@ pub fn parse(words: &[u32], dialect: &Dialect) -> Result<Command, Bad> {
         op::EVENT_WRITE => packet.event(),
         op::RELEASE_MEM => packet.release(dialect),
         op::SET_SH_REG => packet.set_registers(),
+        op::SET_UCONFIG_REG => packet.set_config(),
+        op::PRED_EXEC if dialect.predicates => packet.predicate(),
         op::DISPATCH_DIRECT => packet.launch(dialect),
         op::ACQUIRE_MEM => {
             let acquire = packet.checked("ACQUIRE_MEM", (dialect.acquire)(words))?;
@@ -298,6 +320,10 @@ impl Packet<'_> {
         memory("COPY_DATA", p.get(C::DST_SEL), &[SEL_TC_L2, DST_MEMORY])?;
         let from = match p.get(C::SRC_SEL) {
             SRC_MEMORY | SEL_TC_L2 => Source::Memory(aligned("COPY_DATA", p.get(C::SRC), size)?),
+            SEL_REGISTER => match u32::try_from(p.get(C::SRC)) {
+                Ok(register) => Source::Register(register),
+                Err(_) => return bad("COPY_DATA: no register has such an address".into()),
+            },
             SRC_IMMEDIATE => Source::Immediate(p.get(C::SRC)),
             SRC_GPU_CLOCK => Source::Clock,
             other => return bad(format!("COPY_DATA: source {other} is not modelled")),
@@ -360,6 +386,29 @@ impl Packet<'_> {
         Ok(Command::SetRegisters {
             first: p.get(S::REG_OFFSET) as u32,
             values: values.to_vec(),
+        })
+    }
+
+    fn set_config(&self) -> Result<Command, Bad> {
+        use SetUconfigReg as S;
+        let p = layout!(self, S, "SET_UCONFIG_REG");
+        let values = self.words.get(2..).unwrap_or_default();
+        if values.is_empty() {
+            return bad("SET_UCONFIG_REG: no value".into());
+        }
+        Ok(Command::SetConfig {
+            first: p.get(S::REG_OFFSET) as u32,
+            values: values.to_vec(),
+        })
+    }
+
+    fn predicate(&self) -> Result<Command, Bad> {
+        use PredExec as P;
+        self.exactly("PRED_EXEC", 2)?;
+        let p = layout!(self, P, "PRED_EXEC");
+        Ok(Command::Predicate {
+            words: p.get(P::EXEC_COUNT) as u32,
+            xccs: p.get(P::VIRTUAL_XCC_ID_SELECT) as u8,
         })
     }
 
@@ -467,6 +516,7 @@ const INITIATOR: u32 = Initiator::COMPUTE_SHADER_EN.mask()
 /// The packets of gfx9.
 pub static GFX9: Dialect = Dialect {
     initiator: INITIATOR,
+    predicates: true,
     release: |words| {
         use ReleaseMem9 as R;
         let p = R::read(words).filter(|_| words.len() == 8)?;
@@ -502,6 +552,7 @@ pub static GFX9: Dialect = Dialect {
 /// The packets of gfx10 and later.
 pub static GFX10: Dialect = Dialect {
     initiator: INITIATOR | Initiator::CS_W32_EN.mask(),
+    predicates: false,
     release: |words| {
         use ReleaseMem10 as R;
         let p = R::read(words).filter(|_| words.len() == 8)?;

@@ -12,7 +12,8 @@
 //! for one indirect buffer: a queue is in one at a time.
 
 use super::waves::End;
-use crate::engines::cp::front::buffer::Buffer;
+use crate::engines::cp::front::buffer::{Buffer, Only};
+use crate::engines::cp::front::hqd::Image;
 use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::command::{self, Acquire, Command, Release, Source};
@@ -137,7 +138,17 @@ impl Mec {
                     self.consume(h, words.len())?;
                 }
             }
-            (Some(buffer), _) => buffer.done += words.len() as u32,
+            (Some(buffer), &Command::Predicate { words: count, xccs }) => {
+                let from = buffer.done;
+                buffer.pass(words.len());
+                let until = buffer.done.saturating_add(count);
+                buffer.only = (count > 0).then_some(Only { from, until, xccs });
+            }
+            (None, Command::Predicate { .. }) => {
+                let what = "PM4: PRED_EXEC outside of a buffer is not modelled";
+                return Err(PacketError::bad(code::UNSUPPORTED, what));
+            }
+            (Some(buffer), _) => buffer.pass(words.len()),
             (None, _) => self.consume(h, words.len())?,
         }
         Ok(Progress::On)
@@ -191,9 +202,13 @@ impl Mec {
 
     /// Executes one command but for an INDIRECT_BUFFER; false when it has to wait.
     fn execute(&mut self, h: &mut Hqd, command: &Command, idle: bool) -> Result<bool, PacketError> {
+        let Some(&first) = self.executing(h).first() else {
+            // The packet is for other XCCs.
+            return Ok(true);
+        };
         let space = self.space_of(h);
         match command {
-            Command::Nop | Command::Buffer { .. } => {}
+            Command::Nop | Command::Buffer { .. } | Command::Predicate { .. } => {}
             Command::Write {
                 address,
                 same: false,
@@ -206,6 +221,12 @@ impl Mec {
             }
             Command::Copy { from, to, wide } => {
                 let value = match (from, wide) {
+                    (Source::Register(at), true) => {
+                        let low = self.config_register(first, *at)?;
+                        let high = self.config_register(first, at.wrapping_add(1))?;
+                        u64::from(low) | (u64::from(high) << 32)
+                    }
+                    (Source::Register(at), false) => self.config_register(first, *at)?.into(),
                     (Source::Memory(at), true) => space.load_u64(*at)?,
                     (Source::Memory(at), false) => space.load_u32(*at)?.into(),
                     (Source::Immediate(value), _) => *value,
@@ -250,6 +271,14 @@ impl Mec {
             } => {
                 let value = space.load_u32(*address)? & mask;
                 return Ok(command::compares(*function, value, *reference));
+            }
+            Command::SetConfig { first, values } => {
+                for (register, &value) in (*first..).zip(values) {
+                    self.set_config_register(h, UCONFIG.saturating_add(register), value)?;
+                }
+            }
+            Command::SetRegisters { first, values } if enables_counters(*first, values) => {
+                self.set_registers(h, *first, values)?;
             }
             Command::SetRegisters { .. } | Command::Launch(_) if h.q.aql => {
                 let what = format!(
@@ -300,4 +329,10 @@ impl Mec {
             ],
         );
     }
+}
+
+/// Whether SET_SH_REG sets COMPUTE_PERFCOUNT_ENABLE alone, which programs do in an AQL packet's buffer, too.
+fn enables_counters(first: u32, values: &[u32]) -> bool {
+    let word = Image::COMPUTE_PERFCOUNT_ENABLE.word() as u32;
+    values.len() == 1 && first == SH_COMPUTE + word - 1
 }

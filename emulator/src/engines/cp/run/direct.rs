@@ -49,21 +49,26 @@ impl Mec {
         (1..REGISTERS).filter(|&word| self.is_own(word))
     }
 
-    /// SET_SH_REG: sets registers from one on.
+    /// SET_SH_REG: sets registers from one on, on the XCCs that execute the packet.
     pub(crate) fn set_registers(
         &self,
         h: &mut Hqd,
         first: u32,
         values: &[u32],
     ) -> Result<(), PacketError> {
+        let xccs = self.executing(h);
         for (register, &value) in (first..).zip(values) {
             let word = register.wrapping_sub(SH_COMPUTE).saturating_add(1) as usize;
-            let place = h.loads.lead.image.0.get_mut(word);
-            let Some(place) = place.filter(|_| self.is_own(word)) else {
+            if !self.is_own(word) {
                 let what = format!("SET_SH_REG: register {register:#x} is none of a process's");
                 return Err(PacketError::bad(code::REGISTER, what));
-            };
-            *place = value;
+            }
+            let loads = h.loads.iter_mut();
+            for load in loads.filter(|load| xccs.contains(&load.xcc)) {
+                if let Some(place) = load.image.0.get_mut(word) {
+                    *place = value;
+                }
+            }
         }
         Ok(())
     }

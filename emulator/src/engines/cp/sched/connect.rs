@@ -199,8 +199,11 @@ impl Mec {
             let words = words(first, count).unwrap_or_default();
             space.write_words(load.mqd + first as u64 * 4, words)?;
         }
-        if h.role == Role::User && !h.q.aql {
-            for word in self.own_registers() {
+        if h.role == Role::User {
+            // Of an AQL queue programs set one of them.
+            let counted = Image::COMPUTE_PERFCOUNT_ENABLE.word();
+            let own = self.own_registers();
+            for word in own.filter(|&word| !h.q.aql || word == counted) {
                 let value = load.image.0.get(word).copied().unwrap_or(0);
                 space.store_u32(load.mqd + word as u64 * 4, value)?;
             }

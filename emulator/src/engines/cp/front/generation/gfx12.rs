@@ -37,6 +37,7 @@ pub static GFX12: Generation = Generation {
             SH::ALIGNMENT_MODE.mask(),
         ),
     ],
+    registers: &gc::TABLE,
     commands: &GFX10,
     mqd: Format {
         fields: Mqd::FIELDS,

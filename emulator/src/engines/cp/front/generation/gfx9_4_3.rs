@@ -18,7 +18,7 @@ use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::mqd::Common as Image;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::gc_9_4_3::{
-    CP_HQD_IB_CONTROL as ib, CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH,
+    self as gc, CP_HQD_IB_CONTROL as ib, CP_HQD_PQ_CONTROL as pq, SH_MEM_CONFIG as SH,
 };
 use rkfd_isa::{FaultKind, GFX942};
 
@@ -56,6 +56,7 @@ pub static GFX9_4_3: Generation = Generation {
             SH::RETRY_DISABLE.mask(),
         ),
     ],
+    registers: &gc::TABLE,
     commands: &GFX9,
     mqd: Format {
         fields: Mqd::FIELDS,
