@@ -3,6 +3,7 @@
 //! A guest without a virtual machine: RAM, registers by name, page tables by hand.
 
 pub mod code;
+pub mod counters;
 pub mod fairness;
 #[path = "../../../rust/chip/handlers.rs"]
 mod handlers;

@@ -77,3 +77,17 @@ pub fn map_page(memory: &impl Tables, root: u64, va: u64, entry: u64) {
     }
     memory.store(table + pte::index(va, 0) as u64 * 8, entry);
 }
+
+/// ROCr's packet, with neither fence nor barrier bit, for commands that lie in memory.
+pub fn pm4_ib(at: u64, words: usize, signal: u64) -> [u32; 16] {
+    let mut packet = [0; 16];
+    packet[0] = 1 << 16;
+    packet[1] = 0xc002_3f00;
+    packet[2] = at as u32;
+    packet[3] = (at >> 32) as u32;
+    packet[4] = words as u32 | (1 << 23);
+    packet[5] = 10;
+    packet[14] = signal as u32;
+    packet[15] = (signal >> 32) as u32;
+    packet
+}

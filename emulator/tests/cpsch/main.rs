@@ -6,6 +6,7 @@
 mod caches;
 mod commands;
 mod copies;
+mod counters;
 mod dispatches;
 mod errors;
 mod gws;

@@ -8,26 +8,13 @@ use crate::dispatches::vadd;
 use crate::preemption::spin;
 use crate::queues::*;
 use crate::rig::Rig;
+pub use rkfd_emulator_testkit::packets::pm4_ib;
 use rkfd_hw::aql::{self, BarrierValue, KernelDispatch, Pm4Ib, Signal};
 use std::time::Duration;
 
 /// PACKET3 of `soc15d.h`: `n` is one less than the words after the header.
 pub const fn packet3(op: u32, n: u32) -> u32 {
     (3 << 30) | (op << 8) | (n << 16)
-}
-
-/// ROCr's packet, with neither fence nor barrier bit, for commands that lie in memory.
-pub fn pm4_ib(at: u64, words: usize, signal: u64) -> [u32; 16] {
-    let mut packet = [0; 16];
-    packet[0] = 1 << 16;
-    packet[1] = 0xc002_3f00;
-    packet[2] = at as u32;
-    packet[3] = (at >> 32) as u32;
-    packet[4] = words as u32 | (1 << 23);
-    packet[5] = 10;
-    packet[14] = signal as u32;
-    packet[15] = (signal >> 32) as u32;
-    packet
 }
 
 /// `GpuAgent::InvalidateCodeCaches`.

@@ -4,6 +4,7 @@
 
 mod caches;
 mod copies;
+mod counters;
 mod debugger;
 mod faults;
 mod hang;

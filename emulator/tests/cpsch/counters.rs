@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Performance counters: a program counts what its waves do by AMD's packets.
+
+use crate::dispatches::vadd;
+use crate::queues::*;
+use crate::rig::Rig;
+use crate::vendor::pm4_ib;
+use rkfd_emulator_testkit::counters::{read_gfx942, start_gfx942, stop_gfx942, Mix};
+use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
+
+/// rocprofiler-sdk's SQ_WAVES, SQ_INSTS, _VALU, _VMEM_WR, _VMEM_RD, _SALU, _SMEM, _FLAT and _BRANCH of gfx942.
+const EVENTS: [u32; 9] = [4, 25, 26, 57, 58, 60, 61, 62, 69];
+const XCCS: usize = 4;
+const ENGINES: usize = 4;
+
+/// What they are for so many waves.
+fn expected(waves: u64) -> [u64; 9] {
+    let mix = Mix::of("vadd", "gfx942");
+    let each = [
+        1, mix.all, mix.valu, mix.store, mix.load, mix.salu, mix.smem, 0, mix.branch,
+    ];
+    each.map(|n| n * waves)
+}
+
+/// Executes commands in an AQL packet's buffer.
+fn execute(q: &Queue<'_>, commands: &[u32]) {
+    let p = q.process;
+    let done = p.signal(0);
+    q.push(pm4_ib(p.new_words(commands), commands.len(), done));
+    p.wait(done);
+}
+
+/// The counters, by XCC, event and engine.
+fn read(q: &Queue<'_>) -> Vec<u64> {
+    let p = q.process;
+    let count = XCCS * EVENTS.len() * ENGINES;
+    let to = p.alloc(count as u64 * 8);
+    execute(q, &read_gfx942(XCCS as u32, EVENTS.len(), to));
+    let words = p.words(to, count * 2);
+    let pairs = words.chunks(2);
+    pairs
+        .map(|both| u64::from(both[0]) | (u64::from(both[1]) << 32))
+        .collect()
+}
+
+/// The sum of each event.
+fn sums(counters: &[u64]) -> [u64; 9] {
+    let mut sums = [0; 9];
+    for (n, value) in counters.iter().enumerate() {
+        sums[n / ENGINES % EVENTS.len()] += value;
+    }
+    sums
+}
+
+/// A vector addition of so many work-groups of four waves.
+fn add(q: &Queue<'_>, groups: u32) {
+    let done = q.process.signal(0);
+    let (packet, ..) = vadd(q.process, 256 * groups, 1, done);
+    q.push(packet.0);
+    q.process.wait(done);
+}
+
+#[test]
+fn a_program_counts_what_its_waves_do() {
+    let rig = Rig::spx();
+    let (p, other) = (Process::saving(&rig, 0x8001), Process::saving(&rig, 0x8002));
+    let (q, second) = (Queue::new(&p, 0x800, 16), Queue::new(&other, 0x1000, 16));
+    run(&rig, &[(&p, &[&q]), (&other, &[&second])]);
+    execute(&q, &start_gfx942(&EVENTS));
+    assert_eq!(sums(&read(&q)), [0; 9], "nothing has run");
+    add(&q, 40);
+    // Its queue's COMPUTE_PERFCOUNT_ENABLE is not set.
+    add(&second, 40);
+    let counters = read(&q);
+    assert_eq!(sums(&counters), expected(160));
+    // Work-groups go to the XCCs by turns, and on each to its engines.
+    for xcc in counters.chunks(EVENTS.len() * ENGINES) {
+        let waves: Vec<u64> = xcc[..ENGINES].to_vec();
+        assert_eq!(waves.iter().sum::<u64>(), 40, "{waves:?}");
+        assert!(waves.iter().all(|n| *n >= 8), "{waves:?}");
+    }
+    // A queue keeps its COMPUTE_PERFCOUNT_ENABLE.
+    rig.unmap();
+    rig.fence();
+    run(&rig, &[(&p, &[&q])]);
+    add(&q, 8);
+    assert_eq!(sums(&read(&q)), expected(192), "they go on");
+    execute(&q, &stop_gfx942());
+    add(&q, 40);
+    let state = read(&q);
+    assert_eq!(sums(&state), expected(192), "they stood still");
+    execute(&q, &start_gfx942(&EVENTS));
+    assert_eq!(sums(&read(&q)), [0; 9], "they begin anew");
+    rig.clean();
+}
+
+#[test]
+fn a_driver_that_enables_them_in_the_mqd_needs_no_packet_for_it() {
+    let rig = Rig::spx();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    q.change(|m| m.set(Mqd::COMPUTE_PERFCOUNT_ENABLE, 1));
+    run(&rig, &[(&p, &[&q])]);
+    let mut start = start_gfx942(&EVENTS);
+    let enable = start.windows(2).position(|w| w == [0xc001_7600, 0x20b]);
+    start.drain(enable.unwrap()..enable.unwrap() + 3);
+    execute(&q, &start);
+    add(&q, 4);
+    assert_eq!(sums(&read(&q)), expected(16));
+    rig.clean();
+}
+
+#[test]
+fn an_event_that_is_not_modelled_is_named_and_counts_nothing() {
+    let rig = Rig::spx();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    execute(&q, &start_gfx942(&[200, 4]));
+    rig.faulted("SQ's event 200 is not modelled");
+    add(&q, 4);
+    let to = p.alloc(4096);
+    execute(&q, &read_gfx942(1, 2, to));
+    let words = p.words(to, 16);
+    // Of the logical XCC 0: one work-group.
+    let sum = |event: usize| words[8 * event..8 * event + 8].iter().sum::<u32>();
+    assert_eq!((sum(0), sum(1)), (0, 4));
+    rig.driver_is_right();
+}
+
+#[test]
+fn other_registers_are_not_modelled_for_a_program() {
+    let rig = Rig::spx();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    // SCRATCH_REG0 of `gc_9_4_3_offset.h`.
+    let words = [0xc001_7900, 0x40, 1];
+    q.push(pm4_ib(p.new_words(&words), words.len(), 0));
+    rig.faulted("register 0xc040 is not modelled for a process");
+    rig.driver_is_right();
+}
