@@ -148,14 +148,6 @@ impl Registers for Shared {
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
-
-    fn gfx_index(&self, xcc: u8) -> u32 {
-        self.regs(xcc).chosen_wave()[0]
-    }
-
-    fn set_gfx_index(&self, xcc: u8, value: u32) {
-        self.regs(xcc).set_gfx_index(value);
-    }
 }
 
 /// The most waves that a register counts.
@@ -243,7 +235,7 @@ impl IpBlock for Cp {
             thread.soft_reset(self.xcc, value);
             return Ok(());
         }
-        let index = is_counters(reg).then(|| shared.gfx_index(self.xcc));
+        let index = is_counters(reg).then(|| shared.regs(self.xcc).chosen_wave()[0]);
         let counters = index.and_then(|index| shared.counters.write(self.xcc, reg, value, index));
         counters.unwrap_or_else(|| shared.write(self.xcc, reg, value))
     }

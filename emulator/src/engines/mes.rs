@@ -134,14 +134,6 @@ impl Registers for Shared {
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
-
-    fn gfx_index(&self, _: u8) -> u32 {
-        self.regs().chosen_wave()[0]
-    }
-
-    fn set_gfx_index(&self, _: u8, value: u32) {
-        self.regs().set_gfx_index(value);
-    }
 }
 
 /// MES and MEC have their programs in memory (CP_MES_IC_BASE, CP_CPC_IC_BASE), and look for work there.
@@ -233,7 +225,7 @@ impl IpBlock for Mes {
         if reg.reg.name == "GRBM_SOFT_RESET" && !self.thread.is_this() {
             return self.soft_reset(value);
         }
-        let index = is_counters(reg).then(|| self.shared.gfx_index(0));
+        let index = is_counters(reg).then(|| self.shared.regs().chosen_wave()[0]);
         if let Some(done) = index.and_then(|index| self.shared.counters.write(0, reg, value, index))
         {
             return done;

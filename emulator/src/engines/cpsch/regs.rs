@@ -354,11 +354,6 @@ impl Regs {
         Count::of(reg, GFX9_4_3.slots, self.select, active)
     }
 
-    /// Sets GRBM_GFX_INDEX: what a packet does.
-    pub fn set_gfx_index(&mut self, value: u32) {
-        self.stored.set("GRBM_GFX_INDEX", value);
-    }
-
     /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
     pub fn chosen_wave(&self) -> [u32; 2] {
         chosen_wave(&self.stored)

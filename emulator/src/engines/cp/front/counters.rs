@@ -6,7 +6,8 @@
 //! select an event  -->  CP_PERFMON_CNTL: start  -->  waves run  -->  sample  -->  read LO and HI
 //! ```
 //!
-//! GRBM_GFX_INDEX chooses the sequencer that is programmed or read. A sequencer counts waves of queues whose
+//! GRBM_GFX_INDEX chooses the sequencer that is programmed or read. Packets have one of their own: a driver sets the host's
+//! under a lock that programs don't know (Linux, `grbm_idx_mutex`). A sequencer counts waves of queues whose
 //! COMPUTE_PERFCOUNT_ENABLE is set, of VMIDs that its control register has, while CS_EN is set. What LO and HI show
 //! is the last sample.
 //!
@@ -108,6 +109,18 @@ impl Counters {
             on.store(core.counts(), Ordering::Release);
         }
         Some(done)
+    }
+
+    /// GRBM_GFX_INDEX as an XCC's packets have set it.
+    pub fn packets_index(&self, xcc: u8) -> u32 {
+        self.core(xcc).map_or(0, |core| core.index)
+    }
+
+    /// Sets GRBM_GFX_INDEX for an XCC's packets.
+    pub fn set_packets_index(&self, xcc: u8, index: u32) {
+        if let Some(mut core) = self.core(xcc) {
+            core.index = index;
+        }
     }
 
     /// None of an XCC's counters counts any more, and all are 0.

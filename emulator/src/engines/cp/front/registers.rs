@@ -68,8 +68,4 @@ pub(crate) trait Registers: Send + Sync {
     fn waves(&self) -> &Arc<WaveSlots>;
     /// The performance counters.
     fn counters(&self) -> &Arc<Counters>;
-    /// GRBM_GFX_INDEX of an XCC.
-    fn gfx_index(&self, xcc: u8) -> u32;
-    /// Sets GRBM_GFX_INDEX of an XCC.
-    fn set_gfx_index(&self, xcc: u8, value: u32);
 }

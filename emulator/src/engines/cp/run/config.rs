@@ -39,7 +39,7 @@ impl Mec {
 
     /// Reads a register of an XCC for a process.
     pub(crate) fn config_register(&self, xcc: u8, at: u32) -> Result<u32, PacketError> {
-        let index = self.regs.gfx_index(xcc);
+        let index = self.regs.counters().packets_index(xcc);
         let found = self.register_at(at);
         let value = found.and_then(|reg| self.regs.counters().read(xcc, reg, index));
         match (value, found) {
@@ -62,9 +62,9 @@ impl Mec {
             _ => return refused(at),
         };
         for xcc in self.executing(h) {
-            let index = self.regs.gfx_index(xcc);
-            match self.regs.counters().write(xcc, reg, value, index) {
-                None => self.regs.set_gfx_index(xcc, value),
+            let counters = self.regs.counters();
+            match counters.write(xcc, reg, value, counters.packets_index(xcc)) {
+                None => counters.set_packets_index(xcc, value),
                 Some(Ok(())) => {}
                 Some(Err(Refused::Undefined(what))) => {
                     // The counter stays 0, and the program goes on.

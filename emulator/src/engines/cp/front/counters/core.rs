@@ -120,6 +120,8 @@ impl Sequencer {
 pub(super) struct Core {
     scheme: &'static Scheme,
     shape: GcShape,
+    /// GRBM_GFX_INDEX of packets.
+    pub index: u32,
     state: u32,
     control: Control,
     sequencers: Vec<Sequencer>,
@@ -145,6 +147,7 @@ impl Core {
         Self {
             scheme,
             shape: *shape,
+            index: 0,
             state: 0,
             control: Control::default(),
             sequencers,
