@@ -66,6 +66,8 @@ layout! {
         REFERENCE: 4[31:0] = "PACKET3_WAIT_REG_MEM__REFERENCE";
         MASK: 5[31:0] = "PACKET3_WAIT_REG_MEM__MASK";
         POLL_INTERVAL: 6[15:0] = "PACKET3_WAIT_REG_MEM__POLL_INTERVAL";
+        /// Who waits when several queues do: it changes nothing that they see.
+        OPTIMIZE_ACE_OFFLOAD_MODE: 6[31:31] = "PACKET3_WAIT_REG_MEM__OPTIMIZE_ACE_OFFLOAD_MODE";
     }
 
     /// INDIRECT_BUFFER: go on with the packets elsewhere.

@@ -62,11 +62,6 @@ const CASES: &[Case] = &[
     ("the kernel object is 0 or not a multiple of 64", 18, |p| {
         p.0[8] += 4
     }),
-    (
-        "AQL dispatch: the kernel arguments' address is not a multiple of 16",
-        19,
-        |p| p.0[10] += 8,
-    ),
     ("AQL: a signal's address is not a multiple of 64", 19, |p| {
         p.0[14] += 8
     }),

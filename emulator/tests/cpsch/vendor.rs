@@ -330,8 +330,8 @@ fn malformed_packets_and_commands_stop_their_queue() {
             &[packet3(0x46, 0), 7],
         ),
         (
-            "WAIT_REG_MEM: 0 is not memory",
-            19,
+            "register 0x0 is not modelled for a process",
+            22,
             &[packet3(0x3c, 5), 3, 0, 0, 0, 0, 0],
         ),
         (
@@ -365,4 +365,38 @@ fn malformed_packets_and_commands_stop_their_queue() {
         rig.unmap();
         rig.fence();
     }
+}
+
+/// What programs that run on cards send: the chip cares less than the headers say.
+#[test]
+fn what_runs_on_cards_is_accepted() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    let flag = p.new_words(&[5]);
+    let [low, high] = halves(flag);
+    // HDP's flush as `gfx_v9_4_3_ring_emit_hdp_flush` has it: GPU_HDP_FLUSH_REQ is written, GPU_HDP_FLUSH_DONE waited for.
+    let mut commands = vec![packet3(0x3c, 5), 3 | (1 << 6), 0xe26, 0xe27, 1, 1, 0x20];
+    // ACQUIRE_MEM of all there is: `0xffffffff` in both words of COHER_SIZE.
+    let mut acquire = INVALIDATE;
+    acquire[3] = u32::MAX;
+    commands.extend(acquire);
+    // WAIT_REG_MEM with OPTIMIZE_ACE_OFFLOAD_MODE.
+    commands.extend([packet3(0x3c, 5), 3 | (1 << 4), low, high, 5, !0, (1 << 31) | 4]);
+    let signal = p.signal(0);
+    push(&q, &commands, signal);
+    p.wait(signal);
+    // Kernel arguments at a multiple of 8.
+    let done = p.signal(0);
+    let (mut packet, sums, expected) = vadd(&p, 256, 3, done);
+    let arguments = packet.get(KernelDispatch::KERNARG_ADDRESS);
+    let words = p.words(arguments, 64);
+    let moved = p.alloc(4096) + 8;
+    p.rig.put_words(p.at(moved), &words);
+    packet.set(KernelDispatch::KERNARG_ADDRESS, moved);
+    q.push(packet.0);
+    p.wait(done);
+    assert_eq!(p.words(sums, 256), expected);
+    rig.clean();
 }

@@ -66,12 +66,6 @@ pub(crate) fn check_dispatch(p: &KernelDispatch) -> Result<(), PacketError> {
     if kernel == 0 || kernel % 64 != 0 {
         return fail(code::CODE, "the kernel object is 0 or not a multiple of 64");
     }
-    if p.get(K::KERNARG_ADDRESS) % 16 != 0 {
-        return fail(
-            code::RESERVED,
-            "the kernel arguments' address is not a multiple of 16",
-        );
-    }
     check_signal(p.get(K::COMPLETION_SIGNAL))
 }
 

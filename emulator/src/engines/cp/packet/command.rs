@@ -5,7 +5,7 @@
 //! Sources: [`rkfd_hw::pm4::commands`]; Linux, `amdgpu/soc15d.h` and `amdgpu/nvd.h`, whose comments
 //! number what they select.
 
-use super::pm4::Bad;
+use super::pm4::{Bad, Wait};
 use rkfd_hw::pm4::commands::{self, *};
 use rkfd_hw::pm4::{self, op as common};
 
@@ -115,17 +115,8 @@ pub enum Command {
     Acquire(Acquire),
     /// Waits until the shaders before have ended.
     Flush,
-    /// Waits for a word.
-    Wait {
-        /// Where.
-        address: u64,
-        /// How it compares.
-        function: u64,
-        /// With what.
-        reference: u32,
-        /// Which of its bits.
-        mask: u32,
-    },
+    /// Waits for a word, or a register.
+    Wait(Wait),
     /// Registers of shaders.
     SetRegisters {
         /// The first, as SET_SH_REG counts.
@@ -183,7 +174,7 @@ impl Command {
             Self::Release(_) => "RELEASE_MEM",
             Self::Acquire(_) => "ACQUIRE_MEM",
             Self::Flush => "EVENT_WRITE",
-            Self::Wait { .. } => "WAIT_REG_MEM",
+            Self::Wait(_) => "WAIT_REG_MEM",
             Self::SetRegisters { .. } => "SET_SH_REG",
             Self::SetConfig { .. } => "SET_UCONFIG_REG",
             Self::Predicate { .. } => "PRED_EXEC",
@@ -336,24 +327,9 @@ impl Packet<'_> {
     }
 
     fn wait(&self) -> Result<Command, Bad> {
-        use WaitRegMem as W;
         self.exactly("WAIT_REG_MEM", 7)?;
-        let p = layout!(self, W, "WAIT_REG_MEM");
-        memory("WAIT_REG_MEM", p.get(W::MEM_SPACE), &[SPACE_MEMORY])?;
-        let operation = p.get(W::OPERATION);
-        if ![OPERATION_WAIT, OPERATION_WAIT_PREEMPTABLE].contains(&operation) {
-            return bad(format!("WAIT_REG_MEM: operation {operation}"));
-        }
-        let function = p.get(W::FUNCTION);
-        if function > WAIT_GREATER {
-            return bad(format!("WAIT_REG_MEM: function {function}"));
-        }
-        Ok(Command::Wait {
-            address: aligned("WAIT_REG_MEM", p.get(W::ADDR), 4)?,
-            function,
-            reference: p.get(W::REFERENCE) as u32,
-            mask: p.get(W::MASK) as u32,
-        })
+        let p = layout!(self, WaitRegMem, "WAIT_REG_MEM");
+        super::pm4::wait(&p).map(Command::Wait)
     }
 
     fn buffer(&self) -> Result<(u64, u32, bool), Bad> {
@@ -536,7 +512,9 @@ pub static GFX9: Dialect = Dialect {
     },
     acquire: |words| {
         use AcquireMem9 as A;
-        let p = A::read(words).filter(|_| words.len() == 7)?;
+        let mut p = A::read(words).filter(|_| words.len() == 7)?;
+        // The chip ignores what is above the size's 24 upper bits.
+        p.0[A::COHER_SIZE_HI.word()] &= A::COHER_SIZE_HI.mask();
         let code = p.get(A::SH_ICACHE_ACTION_ENA) == 1;
         let data = [A::TCL1_ACTION_ENA, A::SH_KCACHE_ACTION_ENA].map(|field| p.get(field) == 1);
         let write_back = p.get(A::TC_WB_ACTION_ENA) == 1;

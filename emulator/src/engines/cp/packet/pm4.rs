@@ -9,11 +9,6 @@ use rkfd_hw::pm4::commands::{self, WaitRegMem, WriteData, DST_MEMORY, SEL_REGIST
 use rkfd_hw::pm4::{self, *};
 use std::fmt;
 
-/// SET_UCONFIG_REG (`soc15d.h`): the KIQ's ring test writes a scratch register with it.
-pub const SET_UCONFIG_REG: u8 = 0x79;
-/// The register that SET_UCONFIG_REG's offset 0 means, in words.
-pub const UCONFIG_START: u32 = 0xc000;
-
 /// A packet without anything undefined in it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Packet {
@@ -55,7 +50,7 @@ pub enum Packet {
     Wait(Wait),
 }
 
-/// WAIT_REG_MEM of a kernel's queue.
+/// WAIT_REG_MEM.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// The register that gets the reference first.
@@ -70,10 +65,10 @@ pub struct Wait {
     pub mask: u32,
 }
 
-/// Where a packet of the kernel's finds a word.
+/// Where a packet finds a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// An address in VMID 0.
+    /// An address in the VMID of its queue.
     Memory(u64),
     /// An offset in words, of the whole register space.
     Register(u32),
@@ -112,7 +107,7 @@ impl fmt::Debug for Packet {
 pub fn name(opcode: u8) -> &'static str {
     match pm4::name(opcode) {
         Some(name) => name,
-        None if opcode == SET_UCONFIG_REG => "SET_UCONFIG_REG",
+        None if opcode == commands::op::SET_UCONFIG_REG => "SET_UCONFIG_REG",
         None => "unknown",
     }
 }
@@ -232,9 +227,10 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
             reserved(p.reserved_word())?;
             Packet::Wait(wait(&p)?)
         }
-        SET_UCONFIG_REG => match words {
+        // The KIQ's ring test writes a scratch register with it.
+        commands::op::SET_UCONFIG_REG => match words {
             [_, offset, data @ ..] if !data.is_empty() && *offset < 0x400 => {
-                let register = UCONFIG_START + offset;
+                let register = commands::UCONFIG + offset;
                 Packet::WriteRegister {
                     register,
                     same: false,
@@ -251,14 +247,15 @@ pub fn parse(words: &[u32], kiq: bool) -> Result<Packet, Bad> {
 }
 
 /// As `gfx_v9_4_3_wait_reg_mem` fills it.
-fn wait(p: &WaitRegMem) -> Result<Wait, Bad> {
+pub(super) fn wait(p: &WaitRegMem) -> Result<Wait, Bad> {
     use WaitRegMem as W;
     let address = p.get(W::ADDR);
     let [low, high] = [address as u32, (address >> 32) as u32];
     let (first, place) = match (p.get(W::MEM_SPACE), p.get(W::OPERATION)) {
-        (commands::SPACE_MEMORY, commands::OPERATION_WAIT) if address % 4 == 0 => {
-            (None, Place::Memory(address))
-        }
+        (
+            commands::SPACE_MEMORY,
+            commands::OPERATION_WAIT | commands::OPERATION_WAIT_PREEMPTABLE,
+        ) if address % 4 == 0 => (None, Place::Memory(address)),
         (commands::SPACE_REGISTER, commands::OPERATION_WAIT) if high == 0 => {
             (None, Place::Register(low))
         }

@@ -18,6 +18,7 @@ use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::command::{self, Acquire, Command, Release, Source};
 use crate::engines::cp::packet::error::{code, PacketError};
+use crate::engines::cp::packet::pm4::Place;
 use crate::trace::Value;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::pm4::commands::*;
@@ -263,14 +264,16 @@ impl Mec {
                     self.cu.invalidate_code();
                 }
             }
-            Command::Wait {
-                address,
-                function,
-                reference,
-                mask,
-            } => {
-                let value = space.load_u32(*address)? & mask;
-                return Ok(command::compares(*function, value, *reference));
+            Command::Wait(wait) => {
+                if let Some(first) = wait.first {
+                    self.write_bus(first, wait.reference)?;
+                }
+                let value = match wait.place {
+                    Place::Memory(address) => space.load_u32(address)?,
+                    Place::Register(at) => self.read_bus(at)?,
+                };
+                let value = value & wait.mask;
+                return Ok(command::compares(wait.function, value, wait.reference));
             }
             Command::SetConfig { first, values } => {
                 for (register, &value) in (*first..).zip(values) {

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Registers that packets of processes reach: GRBM_GFX_INDEX and those of performance counters. Others of user
-//! configuration are not modelled for them.
+//! Registers that packets of processes reach: GRBM_GFX_INDEX and those of performance counters, and those by which a
+//! queue flushes HDP (Linux, `gfx_v9_4_3_ring_emit_hdp_flush`). Others are not modelled for them.
 
-use crate::device::Refused;
+use crate::device::{Refused, Registers};
 use crate::engines::cp::front::counters::is_counters;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::error::{code, PacketError};
-use rkfd_hw::regs::{Block, RegInfo};
+use rkfd_hw::regs::{nbio_7_9_0 as nbio, AnyReg, Block, RegInfo};
+use std::sync::Arc;
+
+/// The registers of the bus by which a queue flushes HDP, which are at the same places on all these chips.
+const FLUSH: [AnyReg; 2] = [
+    nbio::BIF_BX_PF0_GPU_HDP_FLUSH_REQ.any(),
+    nbio::BIF_BX_PF0_GPU_HDP_FLUSH_DONE.any(),
+];
 
 /// RLC_PERFMON_CLK_CNTL, by its address in words (Linux, `gc_9_0_offset.h`; the headers of these chips have no name for
 /// it): whether counters have a clock while others are gated. The model's always have.
@@ -73,6 +80,31 @@ impl Mec {
                 Some(Err(_)) => return refused(at),
             }
         }
+        Ok(())
+    }
+}
+
+impl Mec {
+    fn bus(&self, at: u32) -> Result<Arc<dyn Registers>, PacketError> {
+        let bases = self.facts.bases(Block::Nbio);
+        let is = |reg: &AnyReg| {
+            let base = bases.get(usize::from(reg.segment));
+            base.is_some_and(|base| base + reg.offset == at)
+        };
+        match self.env.registers().filter(|_| FLUSH.iter().any(is)) {
+            Some(device) => Ok(device),
+            None => refused(at),
+        }
+    }
+
+    /// Reads a register of the bus for a process.
+    pub(crate) fn read_bus(&self, at: u32) -> Result<u32, PacketError> {
+        Ok(self.bus(at)?.read(u64::from(at) * 4))
+    }
+
+    /// Writes a register of the bus for a process.
+    pub(crate) fn write_bus(&self, at: u32, value: u32) -> Result<(), PacketError> {
+        self.bus(at)?.write(u64::from(at) * 4, value);
         Ok(())
     }
 }
