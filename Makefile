@@ -25,7 +25,7 @@ help:
 	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
 	@echo 'make faults    a GPU that misbehaves by rules: late, lost, repeated, wrong; each chip, many rules in a machine'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
-	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module'
+	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module; STACK=6 or STACK=7: one of two'
 	@echo 'make rocm-trace one vector addition of HIP, layer by layer: HIP, HSA, ioctls, queues, packets'
 	@echo 'make check     formatting and lints of the crates and of the module'
 	@echo 'make module    build rkfd.ko for the stock kernel; KDIR=tree builds for that tree, outside of the root'
@@ -148,7 +148,7 @@ fuzz-coverage:
 	@TIME='$(TIME)' ARGS='$(ARGS)' KERNEL='$(KERNEL)' MISSED='$(MISSED)' tests/fuzz/coverage
 
 rocm:
-	@tests/rocm/run rocm $(ARGS)
+	@$(if $(STACK),STACK=$(STACK) tests/rocm/run rocm $(ARGS),STACK=6 tests/rocm/run rocm $(ARGS) && STACK=7 tests/rocm/run rocm $(ARGS))
 
 rocm-trace:
 	@tests/rocm/run rocm-trace

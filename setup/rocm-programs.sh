@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Build the programs of tests/rocm with Debian's hipcc, for every chip at once, and print the folder
-# they are in.
+# they are in: setup/rocm-programs.sh [6|7], for which ROCm.
 . "$(dirname "$0")/common.sh"
-ROOT=$("$TOP/setup/rocm-root.sh")
+ROOT=$("$TOP/setup/rocm-root.sh" "$@")
 
 TARGETS='gfx942 gfx1201'
-key=$( { echo "${ROOT##*/}" "$TARGETS"; cat "$TOP"/tests/rocm/{build.sh,*.{hip,h,c,cpp}}; } | sha256sum | cut -c1-12)
+key=$( { echo "${ROOT##*/}" "$TARGETS"; cat "$TOP"/tests/rocm/{build.sh,profiled.sh,*.{hip,h,c,cpp}}; } | sha256sum | cut -c1-12)
 OUT="$CACHE/rocm-programs-$key"
 if [ -e "$OUT/.complete" ]; then echo "$OUT"; exit 0; fi
 lock_cache
