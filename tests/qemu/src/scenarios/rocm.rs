@@ -70,7 +70,7 @@ impl Rocm {
     pub fn all(&self, chip: &Chip) -> Vec<Scenario> {
         let hip = |variables: &[&str]| PROGRAMS.map(|p| program(p, variables, chip));
         let polled = ["vectoradd", "reduction", "streams"];
-        vec![
+        let mut all = vec![
             self.tools(chip),
             self.scenario("rocm-hip", "programs of HIP").steps(hip(&[])),
             self.scenario("rocm-no-sdma", "programs of HIP, copies by shaders")
@@ -100,7 +100,19 @@ impl Rocm {
                 .step(two("streams", "atomics")),
             self.again("rocm-again", 2, chip),
             self.again("rocm-again-one-cpu", 1, chip),
-        ]
+        ];
+        // The profiler's libraries are not of every ROCm.
+        if self.programs.join("profile.so").exists() {
+            all.push(
+                self.scenario("rocm-counters", "a profiler reads performance counters")
+                    .step(run(
+                        "profiled",
+                        &passed("profiled"),
+                        &["profiled", chip.target],
+                    )),
+            );
+        }
+        all
     }
 
     /// The same programs on Linux's own amdgpu.ko, which starts the device from power-on: the referee of
