@@ -9,6 +9,7 @@
 
 mod residents;
 pub(crate) mod saving;
+mod seats;
 
 use super::group::Group;
 use super::gws::Gws;
@@ -17,15 +18,14 @@ use super::room::{self, Room};
 use super::saved::SavedGroup;
 use super::share::Share;
 use super::state::Seen;
-use super::window::{Failure, Notice, Seat, Seats, Window};
+use super::window::{Failure, Notice, Seats, Window};
 use crate::device::facts::GcShape;
 use crate::device::views::Groups;
 use crate::device::Env;
-use crate::engines::cp::front::counters::event::Waves;
 use crate::engines::cp::front::counters::Counters;
 use crate::engines::cp::front::debug::Debugged;
 use crate::engines::cp::front::slot::Slot;
-use crate::engines::cp::front::waves::{Allowed, Occupant, Registers, Taken, WaveSlots, WaveState};
+use crate::engines::cp::front::waves::{Allowed, Registers, Taken, WaveSlots, WaveState};
 use crate::memory::{Hub, Memory};
 use crate::rules::{Event, Kind};
 use crate::trace::Value;
@@ -286,46 +286,6 @@ impl Dispatch {
     /// The HQD that its queue is on.
     pub(super) fn slot(&self) -> Slot {
         self.lock().slot
-    }
-
-    /// A worker begins a work-group: its waves are in slots from now on, if there are any.
-    fn seat(self: &Arc<Self>, group: &Group, place: u32) {
-        let who: Weak<dyn Occupant> = Arc::downgrade(self) as _;
-        let waves = group.waves() as usize;
-        let allowed = self.lock().allowed;
-        let taken = self
-            .slots
-            .take(self.share.xcc, waves, (who, place), allowed);
-        if let Some(taken) = taken.as_ref().filter(|_| self.is_counted()) {
-            let waves = Waves {
-                count: group.waves(),
-                lanes: self.kernel.lanes,
-            };
-            self.counters.begun(self.share.xcc, taken.unit(), waves);
-        }
-        let mut inner = self.lock();
-        inner
-            .slots
-            .extend(taken.map(|taken| (place, Arc::new(taken))));
-        inner.runs(group, place, self.vmid.load(Ordering::Acquire));
-    }
-
-    /// Whether performance counters count what its waves do at the moment.
-    fn is_counted(&self) -> bool {
-        let vmid = self.vmid.load(Ordering::Acquire);
-        let (counters, xcc) = (&self.counters, self.share.xcc);
-        counters.are_on(xcc) && counters.count(xcc, self.slot(), vmid, self.counted)
-    }
-
-    /// Where the waves of a work-group are.
-    fn seat_of(&self, place: u32) -> Option<Seat> {
-        let inner = self.lock();
-        let taken = inner.slots.get(&place)?.clone();
-        Some(Seat {
-            taken,
-            hqd: inner.slot,
-            ids: self.registers.ids,
-        })
     }
 
     /// What is shown of each work-group that has begun and that no worker runs at the moment.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where the waves of a dispatch are, and whether performance counters count them there.
+
+use super::Dispatch;
+use crate::engines::cp::front::counters::event::Waves;
+use crate::engines::cp::front::waves::Occupant;
+use crate::engines::cp::launch::group::Group;
+use crate::engines::cp::launch::window::Seat;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+impl Dispatch {
+    /// A worker begins a work-group: its waves are in slots from now on, if there are any.
+    pub(super) fn seat(self: &Arc<Self>, group: &Group, place: u32) {
+        let who: Weak<dyn Occupant> = Arc::downgrade(self) as _;
+        let waves = group.waves() as usize;
+        let allowed = self.lock().allowed;
+        let taken = self
+            .slots
+            .take(self.share.xcc, waves, (who, place), allowed);
+        if let Some(taken) = taken.as_ref().filter(|_| self.is_counted()) {
+            let waves = Waves {
+                count: group.waves(),
+                lanes: self.kernel.lanes,
+            };
+            self.counters.begun(self.share.xcc, taken.unit(), waves);
+        }
+        let mut inner = self.lock();
+        inner
+            .slots
+            .extend(taken.map(|taken| (place, Arc::new(taken))));
+        inner.runs(group, place, self.vmid.load(Ordering::Acquire));
+    }
+
+    /// Whether performance counters count what its waves do at the moment.
+    pub(super) fn is_counted(&self) -> bool {
+        let vmid = self.vmid.load(Ordering::Acquire);
+        let (counters, xcc) = (&self.counters, self.share.xcc);
+        counters.are_on(xcc) && counters.count(xcc, self.slot(), vmid, self.counted)
+    }
+
+    /// Where the waves of a work-group are.
+    pub(super) fn seat_of(&self, place: u32) -> Option<Seat> {
+        let inner = self.lock();
+        let taken = inner.slots.get(&place)?.clone();
+        Some(Seat {
+            taken,
+            hqd: inner.slot,
+            ids: self.registers.ids,
+        })
+    }
+}
