@@ -51,10 +51,13 @@ pub fn start_gfx942(events: &[u32]) -> Vec<u32> {
         words.extend(set(0x19e1, u32::MAX));
         words.extend(set(0x19e0, 0xffff_0057));
     }
-    words.extend(ALL);
-    words.extend(ENABLE);
-    words.extend(set(STATE, 0));
-    words.extend(set(STATE, 1));
+    words.extend(begin());
+    words
+}
+
+/// How each program ends that starts counters.
+fn begin() -> Vec<u32> {
+    let mut words = [ALL, ENABLE, set(STATE, 0), set(STATE, 1)].concat();
     words.extend(FLUSH);
     words
 }
@@ -105,11 +108,7 @@ pub fn start_gfx1201(events: &[u32]) -> Vec<u32> {
         words.extend(set(SELECT + 2 * n, *event));
         words.extend(set(0x19e0, 0x55));
     }
-    words.extend(ALL);
-    words.extend(ENABLE);
-    words.extend(set(STATE, 0));
-    words.extend(set(STATE, 1));
-    words.extend(FLUSH);
+    words.extend(begin());
     words
 }
 

@@ -290,7 +290,7 @@ fn malformed_packets_and_commands_stop_their_queue() {
             p.set(Pm4Ib::IB_JUMP_CMD_3, 6 | (1 << 23))
         }),
     ];
-    let commands: [(&str, u32, &[u32]); 12] = [
+    let commands: [(&str, u32, &[u32]); 13] = [
         ("no type-3 PM4 header", 20, &[0]),
         ("no type-3 PM4 header", 20, &[packet3(0x10, 0) | 1, 0]),
         (
@@ -333,6 +333,12 @@ fn malformed_packets_and_commands_stop_their_queue() {
             "register 0x0 is not modelled for a process",
             22,
             &[packet3(0x3c, 5), 3, 0, 0, 0, 0, 0],
+        ),
+        (
+            "register 0xe27 is not modelled for a process",
+            22,
+            // GPU_HDP_FLUSH_DONE is written.
+            &[packet3(0x3c, 5), 3 | (1 << 6), 0xe27, 0xe27, 1, 1, 0x20],
         ),
         (
             "WAIT_REG_MEM: function 7",
@@ -383,7 +389,15 @@ fn what_runs_on_cards_is_accepted() {
     acquire[3] = u32::MAX;
     commands.extend(acquire);
     // WAIT_REG_MEM with OPTIMIZE_ACE_OFFLOAD_MODE.
-    commands.extend([packet3(0x3c, 5), 3 | (1 << 4), low, high, 5, !0, (1 << 31) | 4]);
+    commands.extend([
+        packet3(0x3c, 5),
+        3 | (1 << 4),
+        low,
+        high,
+        5,
+        !0,
+        (1 << 31) | 4,
+    ]);
     let signal = p.signal(0);
     push(&q, &commands, signal);
     p.wait(signal);

@@ -10,11 +10,10 @@ use crate::engines::cp::packet::error::{code, PacketError};
 use rkfd_hw::regs::{nbio_7_9_0 as nbio, AnyReg, Block, RegInfo};
 use std::sync::Arc;
 
-/// The registers of the bus by which a queue flushes HDP, which are at the same places on all these chips.
-const FLUSH: [AnyReg; 2] = [
-    nbio::BIF_BX_PF0_GPU_HDP_FLUSH_REQ.any(),
-    nbio::BIF_BX_PF0_GPU_HDP_FLUSH_DONE.any(),
-];
+/// The registers of the bus by which a queue flushes HDP, which are at the same places on all these chips: it writes one,
+/// and waits for the other.
+const REQUEST: AnyReg = nbio::BIF_BX_PF0_GPU_HDP_FLUSH_REQ.any();
+const DONE: AnyReg = nbio::BIF_BX_PF0_GPU_HDP_FLUSH_DONE.any();
 
 /// RLC_PERFMON_CLK_CNTL, by its address in words (Linux, `gc_9_0_offset.h`; the headers of these chips have no name for
 /// it): whether counters have a clock while others are gated. The model's always have.
@@ -82,29 +81,25 @@ impl Mec {
         }
         Ok(())
     }
-}
 
-impl Mec {
-    fn bus(&self, at: u32) -> Result<Arc<dyn Registers>, PacketError> {
-        let bases = self.facts.bases(Block::Nbio);
-        let is = |reg: &AnyReg| {
-            let base = bases.get(usize::from(reg.segment));
-            base.is_some_and(|base| base + reg.offset == at)
-        };
-        match self.env.registers().filter(|_| FLUSH.iter().any(is)) {
+    /// The bus' registers, if it is this one that is at an address in words.
+    fn bus(&self, reg: AnyReg, at: u32) -> Result<Arc<dyn Registers>, PacketError> {
+        let base = self.facts.bases(Block::Nbio).get(usize::from(reg.segment));
+        let is = base.is_some_and(|base| base + reg.offset == at);
+        match self.env.registers().filter(|_| is) {
             Some(device) => Ok(device),
             None => refused(at),
         }
     }
 
-    /// Reads a register of the bus for a process.
+    /// Reads a register of the bus for a process: whether its flush is done.
     pub(crate) fn read_bus(&self, at: u32) -> Result<u32, PacketError> {
-        Ok(self.bus(at)?.read(u64::from(at) * 4))
+        Ok(self.bus(DONE, at)?.read(u64::from(at) * 4))
     }
 
-    /// Writes a register of the bus for a process.
+    /// Writes a register of the bus for a process: asks for a flush.
     pub(crate) fn write_bus(&self, at: u32, value: u32) -> Result<(), PacketError> {
-        self.bus(at)?.write(u64::from(at) * 4, value);
+        self.bus(REQUEST, at)?.write(u64::from(at) * 4, value);
         Ok(())
     }
 }
