@@ -38,6 +38,8 @@ pub const ENTRY_SIZE: usize = 32;
 
 /// Interrupt clients (`soc15_ih_clientid.h`).
 pub mod client {
+    /// `SOC15_IH_CLIENTID_IH`: the handler itself.
+    pub const IH: u8 = 0x00;
     /// `SOC15_IH_CLIENTID_VMC1`.
     pub const VMC1: u8 = 0x06;
     /// `SOC15_IH_CLIENTID_SE0SH`.
@@ -80,6 +82,7 @@ pub mod source {
 
 /// The number constants of this file with their names in Linux, for the ABI test.
 pub const CONSTANTS: &[(u64, &str)] = &[
+    (client::IH as u64, "SOC15_IH_CLIENTID_IH"),
     (client::VMC1 as u64, "SOC15_IH_CLIENTID_VMC1"),
     (client::SE0SH as u64, "SOC15_IH_CLIENTID_SE0SH"),
     (client::VMC as u64, "SOC15_IH_CLIENTID_VMC"),
