@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The interrupt handler (IH 4.4.2 and 7.0): entries into the ring, the write pointer to memory, MSI.
+//! The interrupt handler (IH 4.4.2 and 7.0): entries into a ring, the write pointer to memory, MSI.
 //!
 //! Sources: Linux, `amdgpu/vega20_ih.c`, `amdgpu/ih_v7_0.c`, `asic_reg/oss/osssys_4_4_2_sh_mask.h`;
 //! the fields used here are the same in 7.0.
@@ -9,6 +9,9 @@
 //! moved the read pointer; if entries are left then, it is sent at once. The read pointer comes by
 //! register or by doorbell; the doorbell is looked at by [`Interrupts::poll`], which whoever polls
 //! doorbells calls too.
+//!
+//! What the driver has routed there goes to ring 1, which raises no message: an entry in ring 0 (client IH, ring 1)
+//! tells of it, and the next only after the driver has moved ring 1's read pointer.
 
 use crate::device::doorbell::Doorbells;
 use crate::device::interrupt::Interrupt;
@@ -18,68 +21,24 @@ use crate::pause::Pause;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
-use rkfd_hw::ih::{Entry, ENTRY_SIZE};
-use rkfd_hw::layout::Field;
-use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL, IH_RB_WPTR};
+use ring::Ring;
+pub use ring::Which;
+use rkfd_hw::ih::{client, Entry, ENTRY_SIZE};
+use rkfd_hw::regs::osssys_4_4_2::{IH_CHICKEN, IH_DOORBELL_RPTR, IH_RB_CNTL};
 use rkfd_hw::regs::osssys_7_0_0::IH_RING1_CLIENT_CFG_DATA as Route;
 use rkfd_hw::regs::Value as Contents;
 use rkfd_hw::value::Bounded;
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ring's registers.
-#[derive(Clone, Copy, Default)]
-pub struct Ring {
-    /// `IH_RB_CNTL`.
-    pub cntl: u32,
-    /// `IH_RB_BASE`: address bits 39:8.
-    pub base: u32,
-    /// `IH_RB_BASE_HI`: address bits 47:40.
-    pub base_hi: u32,
-    /// `IH_RB_RPTR`, in bytes.
-    pub rptr: u32,
-    /// `IH_RB_WPTR`, in bytes, bit 0 is RB_OVERFLOW.
-    pub wptr: u32,
-    /// `IH_RB_WPTR_ADDR_{LO,HI}`.
-    pub wptr_addr: [u32; 2],
-    /// `IH_DOORBELL_RPTR`.
-    pub doorbell: u32,
-    /// `IH_CHICKEN`.
-    pub chicken: u32,
-    /// The doorbell's value when it was last looked at.
-    rung: u32,
-    /// A message was sent, and the read pointer has not moved since.
-    sent: bool,
-}
+mod ring;
 
 /// Routes to ring 1: their index has 3 bits.
 const ROUTES: usize = 8;
 
-/// The largest ring: its write pointer has 18 bits.
-const MAX_SIZE_FIELD: u32 = 16;
-
-impl Ring {
-    /// Size in bytes, if it is one that the write pointer can count.
-    pub fn size(&self) -> Option<u32> {
-        let field = Contents::new(self.cntl).get(IH_RB_CNTL::RB_SIZE);
-        ((3..=MAX_SIZE_FIELD).contains(&field)).then_some(4 << field)
-    }
-
-    fn address(&self) -> u64 {
-        (u64::from(self.base) << 8) | (u64::from(self.base_hi & 0xff) << 40)
-    }
-
-    fn offset(&self) -> u32 {
-        self.wptr & IH_RB_WPTR::OFFSET.mask()
-    }
-
-    fn has(&self, field: Field<IH_RB_CNTL, 1>) -> bool {
-        Contents::new(self.cntl).is_set(field)
-    }
-}
-
-/// The way to the ring.
+/// The way to the rings.
 pub struct Interrupts {
     memory: Arc<Memory>,
     doorbells: Arc<Doorbells>,
@@ -89,7 +48,14 @@ pub struct Interrupts {
     pause: Arc<Pause>,
     /// The number of each XCC's die.
     nodes: &'static [u8],
-    ring: Mutex<Ring>,
+    zero: Mutex<Ring>,
+    one: Mutex<Ring>,
+    /// `IH_CHICKEN`.
+    chicken: AtomicU32,
+    /// Whether what tells of ring 1 has its present write pointer.
+    is_fresh: AtomicBool,
+    /// The write pointer of ring 1 that was last told.
+    told: AtomicU32,
     /// Which interrupts go to ring 1 (`IH_RING1_CLIENT_CFG_DATA`, by its index); 0 is none.
     routes: Mutex<[u32; ROUTES]>,
     /// The event that makes QEMU send the message.
@@ -106,7 +72,6 @@ impl Interrupts {
         (rules, pause): (Arc<Rules>, Arc<Pause>),
         nodes: &'static [u8],
     ) -> Self {
-        let ring = Mutex::default();
         Self {
             memory,
             doorbells,
@@ -115,15 +80,39 @@ impl Interrupts {
             rules,
             pause,
             nodes,
-            ring,
+            zero: Mutex::default(),
+            one: Mutex::default(),
+            chicken: AtomicU32::new(0),
+            is_fresh: AtomicBool::new(true),
+            told: AtomicU32::new(0),
             routes: Mutex::default(),
             msi: Mutex::new(None),
         }
     }
 
-    /// The ring's registers, locked. Call [`Interrupts::settle`] after a change.
-    pub fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A ring's registers, locked.
+    pub fn ring(&self, which: Which) -> MutexGuard<'_, Ring> {
+        let ring = match which {
+            Which::Zero => &self.zero,
+            Which::One => &self.one,
+        };
+        ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `IH_CHICKEN`.
+    pub fn chicken(&self) -> u32 {
+        self.chicken.load(Ordering::Acquire)
+    }
+
+    /// Sets `IH_CHICKEN`.
+    pub fn set_chicken(&self, value: u32) {
+        self.chicken.store(value, Ordering::Release);
+    }
+
+    /// From now on what tells of ring 1 has its present write pointer, or that of the time before
+    /// (`SELF_IV_FORCE_WPTR_UPDATE_ENABLE`).
+    pub fn tell_present(&self, on: bool) {
+        self.is_fresh.store(on, Ordering::Release);
     }
 
     /// A route to ring 1.
@@ -163,16 +152,15 @@ impl Interrupts {
     /// Entries that wait without a message get one.
     pub fn set_msi(&self, event: Option<File>) {
         *self.msi.lock().unwrap_or_else(PoisonError::into_inner) = event;
-        let mut ring = self.ring();
-        if !ring.sent {
-            self.settle(&mut ring);
+        if !self.ring(Which::Zero).sent {
+            self.settle(Which::Zero);
         }
     }
 
-    /// Connects the read pointer to a doorbell (`IH_DOORBELL_RPTR`). What it was rung with before
+    /// Connects a ring's read pointer to a doorbell (`IH_DOORBELL_RPTR`). What it was rung with before
     /// was for nobody.
-    pub fn set_doorbell(&self, value: u32) {
-        let mut ring = self.ring();
+    pub fn set_doorbell(&self, which: Which, value: u32) {
+        let mut ring = self.ring(which);
         ring.doorbell = value;
         ring.rung = 0;
         if Contents::new(value).get(IH_DOORBELL_RPTR::ENABLE) != 0 {
@@ -186,15 +174,18 @@ impl Interrupts {
     /// holds no lock.
     pub fn raise(&self, what: &Interrupt, pasid: u16, now: u64) {
         self.trace_entry(what, pasid);
-        if self.goes_to_ring_1(what) {
-            self.report.violation(format_args!(
-                "interrupt of client {:#x}, source {:#x} is routed to ring 1, which is not modelled: \
-                 it is lost",
-                what.client, what.source
-            ));
-            return;
-        }
-        if self.room().is_none() {
+        let which = match self.goes_to_ring_1(what) {
+            true => Which::One,
+            false => Which::Zero,
+        };
+        if self.room(which).is_none() {
+            // Without ring 0 no interrupt is wanted.
+            if which == Which::One && self.ring(Which::Zero).has(IH_RB_CNTL::RB_ENABLE) {
+                self.report.violation(format_args!(
+                    "interrupt of client {:#x}, source {:#x} is routed to ring 1, which is off: it is lost",
+                    what.client, what.source
+                ));
+            }
             return;
         }
         let entry = Entry::zeroed()
@@ -220,9 +211,10 @@ impl Interrupts {
         let effect = self.rules.ask(&event);
         self.pause.at(&event);
         // The driver may have taken the ring away meanwhile.
-        let Some((mut ring, size)) = self.room() else {
+        let Some((mut ring, size)) = self.room(which) else {
             return;
         };
+        ring.time = now;
         let count = match effect {
             Some(Effect::Drop) => 0,
             Some(Effect::Twice) => 2,
@@ -234,13 +226,44 @@ impl Interrupts {
             }
             _ => 1,
         };
-        (0..count).all(|_| self.put(&mut ring, size, &words));
+        (0..count).all(|_| self.put(which, &mut ring, size, &words));
+        drop(ring);
+        if which == Which::One {
+            self.tell();
+        }
     }
 
-    /// The ring and its size, if it is enabled.
-    fn room(&self) -> Option<(MutexGuard<'_, Ring>, u32)> {
-        let mut ring = self.ring();
-        self.read_doorbell(&mut ring);
+    /// Has an entry in ring 0 tell of those in ring 1, unless one did since the driver moved the read pointer. It is
+    /// the handler's own, and no rule is asked.
+    fn tell(&self) {
+        let (wptr, now) = {
+            let mut ring = self.ring(Which::One);
+            if ring.sent || !ring.has_entries() {
+                return;
+            }
+            ring.sent = true;
+            (ring.wptr, ring.time)
+        };
+        let before = self.told.swap(wptr, Ordering::AcqRel);
+        let wptr = match self.is_fresh.load(Ordering::Acquire) {
+            true => wptr,
+            false => before,
+        };
+        let entry = Entry::zeroed()
+            .with(Entry::CLIENT_ID, client::IH)
+            .with(Entry::RING_ID, 1u8)
+            .with(Entry::TIMESTAMP, Bounded::low_bits_of(now))
+            .with(Entry::DATA_0, wptr);
+        let told = self
+            .room(Which::Zero)
+            .is_some_and(|(mut ring, size)| self.put(Which::Zero, &mut ring, size, &entry.0));
+        self.ring(Which::One).sent = told;
+    }
+
+    /// A ring and its size, if it is enabled.
+    fn room(&self, which: Which) -> Option<(MutexGuard<'_, Ring>, u32)> {
+        self.read_doorbell(which);
+        let ring = self.ring(which);
         if !ring.has(IH_RB_CNTL::RB_ENABLE) {
             return None;
         }
@@ -253,8 +276,8 @@ impl Interrupts {
         Some((ring, size))
     }
 
-    /// Puts an entry into the ring; `false` if nothing more can be.
-    fn put(&self, ring: &mut Ring, size: u32, words: &[u32]) -> bool {
+    /// Puts an entry into a ring; `false` if nothing more can be.
+    fn put(&self, which: Which, ring: &mut Ring, size: u32, words: &[u32]) -> bool {
         let at = ring.offset() % size;
         let next = (at + ENTRY_SIZE as u32) % size;
         let full = next == ring.rptr % size;
@@ -278,40 +301,50 @@ impl Interrupts {
                 ("words", Value::Words(words)),
             ],
         );
-        if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE) {
-            let [lo, hi] = ring.wptr_addr;
-            let address = u64::from(lo & !3) | (u64::from(hi & 0xffff) << 32);
-            if !self.store(ring, address, &[ring.wptr]) {
-                return false;
-            }
+        if which == Which::One {
+            // It has no write-back, and raises no message.
+            return true;
+        }
+        if ring.has(IH_RB_CNTL::WPTR_WRITEBACK_ENABLE)
+            && !self.store(ring, ring.pointer_address(), &[ring.wptr])
+        {
+            return false;
         }
         self.message(ring);
         true
     }
 
-    /// Looks at the read pointer's doorbell: call it as often as other doorbells are looked at.
+    /// Looks at the read pointers' doorbells: call it as often as other doorbells are looked at.
     pub fn poll(&self) {
-        let mut ring = self.ring();
-        self.read_doorbell(&mut ring);
+        self.read_doorbell(Which::Zero);
+        self.read_doorbell(Which::One);
     }
 
-    /// Acts on a read pointer that the driver wrote: a further message if entries are left.
-    pub fn settle(&self, ring: &mut Ring) {
+    /// Acts on a read pointer that the driver wrote: told again if entries are left.
+    fn settle(&self, which: Which) {
+        let mut ring = self.ring(which);
         ring.sent = false;
-        let Some(size) = ring.size() else { return };
-        if ring.has(IH_RB_CNTL::RB_ENABLE) && ring.rptr % size != ring.offset() % size {
-            self.message(ring);
+        match which {
+            Which::Zero if ring.has_entries() => self.message(&mut ring),
+            Which::Zero => {}
+            Which::One => {
+                drop(ring);
+                self.tell();
+            }
         }
     }
 
-    /// Start-up state of the ring. The connection to the host stays.
+    /// Start-up state of the rings. The connection to the host stays.
     pub fn reset(&self) {
-        *self.ring() = Ring::default();
+        *self.ring(Which::Zero) = Ring::default();
+        *self.ring(Which::One) = Ring::default();
+        self.set_chicken(0);
+        self.told.store(0, Ordering::Release);
     }
 
     /// Another driver's ring was here, and is off.
     pub fn leave_ring(&self) {
-        let mut ring = self.ring();
+        let mut ring = self.ring(Which::Zero);
         ring.base = 0x0123_4000;
         (ring.rptr, ring.wptr) = (0x340, 0x340);
         ring.wptr_addr = [0x5678_9000, 1];
@@ -330,41 +363,49 @@ impl Interrupts {
             .event("msi", &[("sent", Value::Num(ring.sent.into()))]);
     }
 
-    fn read_doorbell(&self, ring: &mut Ring) {
-        if Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::ENABLE) == 0 {
-            return;
-        }
-        if !self.doorbells.is_enabled() {
-            // Disabling clears the doorbells.
-            ring.rung = 0;
-            return;
-        }
-        let index = Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::OFFSET);
-        let rung = self.doorbells.load_u32(index);
-        if rung == ring.rung {
-            return;
-        }
-        ring.rung = rung;
-        if !self.doorbells.reaches_ih(index) {
+    /// Takes a read pointer that came by doorbell.
+    fn read_doorbell(&self, which: Which) {
+        let (index, rung) = {
+            let mut ring = self.ring(which);
+            if Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::ENABLE) == 0 {
+                return;
+            }
+            if !self.doorbells.is_enabled() {
+                // Disabling clears the doorbells.
+                ring.rung = 0;
+                return;
+            }
+            let index = Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::OFFSET);
+            let rung = self.doorbells.load_u32(index);
+            if rung == ring.rung {
+                return;
+            }
+            ring.rung = rung;
+            (index, rung)
+        };
+        // The range that Linux opens on NBIF 6.3.1 ends before ring 1's doorbell; that it arrives all the same is
+        // assumed.
+        if which == Which::Zero && !self.doorbells.reaches_ih(index) {
             self.report.violation(format_args!(
                 "doorbell {index:#x} of the IH ring is not routed to it"
             ));
             return;
         }
-        self.set_rptr(ring, rung);
+        self.set_rptr(which, rung);
     }
 
     /// Takes a read pointer from register or doorbell.
-    pub fn set_rptr(&self, ring: &mut Ring, rptr: u32) {
-        let valid = rptr % ENTRY_SIZE as u32 == 0 && ring.size().is_none_or(|size| rptr < size);
-        if !valid {
+    pub fn set_rptr(&self, which: Which, rptr: u32) {
+        let mut ring = self.ring(which);
+        if !ring.has_place(rptr) {
             self.report.violation(format_args!(
                 "IH read pointer {rptr:#x} outside the ring or inside an entry"
             ));
             return;
         }
         ring.rptr = rptr;
-        self.settle(ring);
+        drop(ring);
+        self.settle(which);
     }
 
     /// The number of the die that a hub is on. That of the base die is 0.
@@ -380,7 +421,7 @@ impl Interrupts {
         let vmid = Contents::new(ring.cntl).get(IH_RB_CNTL::MC_VMID) as u8;
         match Contents::new(ring.cntl).get(IH_RB_CNTL::MC_SPACE) {
             // Bus address. The chip takes it for one only if IH_CHICKEN allows it.
-            1 if Contents::new(ring.chicken).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
+            1 if Contents::new(self.chicken()).get(IH_CHICKEN::MC_SPACE_GPA_ENABLE) != 0 => {
                 let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 let bus = &self.memory.bus;
                 if !ring.has(IH_RB_CNTL::MC_SNOOP) && bus.needs_snoop(address) {

@@ -2,13 +2,13 @@
 
 //! Registers of the interrupt handler; what it does is in [`crate::blocks::ih`].
 //!
-//! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Ring 0 is modelled, and
-//! in 7.0 which clients' interrupts go to ring 1 instead, whose registers are storage: those of a route are
-//! lost. The registers of the retry filter (CAM) are storage. Those of storms and floods only have to be set.
+//! Sources: Linux, `amdgpu/vega20_ih.c` (4.4.2), `amdgpu/ih_v7_0.c` (7.0). Rings 0 and 1 are modelled, and in 7.0 which
+//! clients' interrupts go to ring 1; in 4.4.2 faults that are retried do, of which there are none here. The
+//! registers of the retry filter (CAM) are storage. Those of storms and floods only have to be set.
 //!
 //! A driver that was there before leaves its routes: a warm device starts with them.
 
-use super::ih::Interrupts;
+use super::ih::{Interrupts, Which};
 use super::store::Store;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
@@ -19,12 +19,6 @@ use rkfd_hw::regs::{osssys_7_0_0, RegInfo};
 use std::sync::Arc;
 
 const STORED: &[&str] = &[
-    "IH_RB_CNTL_RING1",
-    "IH_RB_BASE_RING1",
-    "IH_RB_BASE_HI_RING1",
-    "IH_RB_RPTR_RING1",
-    "IH_RB_WPTR_RING1",
-    "IH_DOORBELL_RPTR_RING1",
     "IH_DOORBELL_RETRY_CAM",
     "IH_RETRY_INT_CAM_CNTL",
     "IH_STORM_CLIENT_LIST_CNTL",
@@ -51,7 +45,7 @@ pub struct Osssys {
     store: Store,
     /// The first route to ring 1 of a warm device.
     left: u32,
-    /// Whether page faults may come as a storm of messages, as in 7.0.
+    /// Whether page faults may come as a storm of messages, and what tells of ring 1 may be old, as in 7.0.
     has_storms: bool,
 }
 
@@ -81,8 +75,18 @@ impl Osssys {
             false => self.left,
         };
         self.interrupts.start_routes(first);
+        // 4.4.2 has no choice.
+        self.interrupts.tell_present(!self.has_storms);
         if self.env.start().used {
             self.interrupts.leave_ring();
+        }
+    }
+
+    /// Which ring's register it is, and the register's name with ring 0.
+    fn ring(name: &str) -> (Which, &str) {
+        match name.strip_suffix("_RING1") {
+            Some(name) => (Which::One, name),
+            None => (Which::Zero, name),
         }
     }
 
@@ -129,9 +133,13 @@ impl Osssys {
         })
     }
 
-    fn write_cntl(&self, reg: &RegInfo, value: u32) -> Result<(), Refused> {
-        let mut ring = self.interrupts.ring();
-        let mut rest = [value];
+    fn write_cntl(&self, which: Which, reg: &RegInfo, value: u32) -> Result<(), Refused> {
+        let mut ring = self.interrupts.ring(which);
+        // Linux sets the write-back of ring 1, which has none, as well.
+        let mut rest = match which {
+            Which::Zero => [value],
+            Which::One => [value & !IH_RB_CNTL::WPTR_WRITEBACK_ENABLE.mask()],
+        };
         let known = reg.fields.iter();
         known
             .filter(|field| !NOT_MODELLED.contains(&field.name))
@@ -151,7 +159,7 @@ impl Osssys {
                 .bits();
         }
         let enabled = Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0;
-        if enabled && Value::new(value).get(IH_RB_CNTL::ENABLE_INTR) != 0 {
+        if enabled && which == Which::Zero && Value::new(value).get(IH_RB_CNTL::ENABLE_INTR) != 0 {
             self.is_throttled()?;
         }
         if enabled && ring.size().is_none() {
@@ -173,7 +181,8 @@ impl IpBlock for Osssys {
             return Ok(self.interrupts.route(self.route()));
         }
         self.interrupts.poll();
-        let ring = self.interrupts.ring();
+        let (which, name) = Self::ring(name);
+        let ring = self.interrupts.ring(which);
         Ok(match name {
             "IH_RB_CNTL" => ring.cntl,
             "IH_RB_BASE" => ring.base,
@@ -183,7 +192,7 @@ impl IpBlock for Osssys {
             "IH_RB_WPTR_ADDR_LO" => ring.wptr_addr[0],
             "IH_RB_WPTR_ADDR_HI" => ring.wptr_addr[1],
             "IH_DOORBELL_RPTR" => ring.doorbell,
-            "IH_CHICKEN" => ring.chicken,
+            "IH_CHICKEN" => self.interrupts.chicken(),
             // Idle, and never flooded.
             "IH_STATUS" | "IH_INT_FLOOD_STATUS" => 0,
             _ => return self.store.read(reg),
@@ -200,19 +209,26 @@ impl IpBlock for Osssys {
             return Ok(());
         }
         let interrupts = &self.interrupts;
+        let (which, name) = Self::ring(name);
         match name {
-            "IH_RB_CNTL" => return self.write_cntl(reg, value),
-            "IH_RB_BASE" => interrupts.ring().base = value,
-            "IH_RB_BASE_HI" if value <= 0xff => interrupts.ring().base_hi = value,
-            "IH_RB_RPTR" => interrupts.set_rptr(&mut interrupts.ring(), value),
-            "IH_RB_WPTR" if value % 32 == 0 => interrupts.ring().wptr = value,
-            "IH_RB_WPTR_ADDR_LO" if value % 4 == 0 => interrupts.ring().wptr_addr[0] = value,
-            "IH_RB_WPTR_ADDR_HI" if value <= 0xffff => interrupts.ring().wptr_addr[1] = value,
+            "IH_RB_CNTL" => return self.write_cntl(which, reg, value),
+            "IH_RB_BASE" => interrupts.ring(which).base = value,
+            "IH_RB_BASE_HI" if value <= 0xff => interrupts.ring(which).base_hi = value,
+            "IH_RB_RPTR" => interrupts.set_rptr(which, value),
+            "IH_RB_WPTR" if value % 32 == 0 => interrupts.ring(which).wptr = value,
+            "IH_RB_WPTR_ADDR_LO" if value % 4 == 0 => interrupts.ring(which).wptr_addr[0] = value,
+            "IH_RB_WPTR_ADDR_HI" if value <= 0xffff => interrupts.ring(which).wptr_addr[1] = value,
             "IH_RB_BASE_HI" | "IH_RB_WPTR" | "IH_RB_WPTR_ADDR_LO" | "IH_RB_WPTR_ADDR_HI" => {
                 return Err(Refused::Undefined("reserved bits".into()));
             }
-            "IH_DOORBELL_RPTR" => interrupts.set_doorbell(value),
-            "IH_CHICKEN" => interrupts.ring().chicken = value,
+            "IH_DOORBELL_RPTR" => interrupts.set_doorbell(which, value),
+            "IH_CHICKEN" => interrupts.set_chicken(value),
+            "IH_CNTL2" => {
+                let fresh = Value::<osssys_7_0_0::IH_CNTL2>::new(value)
+                    .is_set(osssys_7_0_0::IH_CNTL2::SELF_IV_FORCE_WPTR_UPDATE_ENABLE);
+                interrupts.tell_present(fresh);
+                return self.store.write(reg, value);
+            }
             "IH_RING1_CLIENT_CFG_INDEX" | "IH_RING1_CLIENT_CFG_DATA"
                 if value & !reg.known_bits() != 0 =>
             {

@@ -2,6 +2,7 @@
 
 //! The rig: a device, its memory, the KIQ and HIQ as Linux sets them up.
 
+use rkfd_emulator::blocks::ih::Which;
 use rkfd_emulator::chip::device::{Checks, Config, Device};
 use rkfd_emulator::chip::{Chip, Name};
 use rkfd_emulator::memory::PAGE;
@@ -196,7 +197,7 @@ impl Rig {
                 r.end[vmid] = [u32::MAX, 0xf];
             }
         }
-        let mut ring = soc.interrupts.ring();
+        let mut ring = soc.interrupts.ring(Which::Zero);
         ring.base = (self.ih >> 8) as u32;
         ring.base_hi = (self.ih >> 40) as u32;
         use oss::IH_RB_CNTL as c;
@@ -358,7 +359,7 @@ impl Rig {
     /// The next interrupt, if there is one: client, source, ring id, VMID, PASID, data.
     pub fn interrupt(&self) -> Option<(u8, u8, u8, u8, u16, [u32; 4])> {
         let at = self.ih_rptr.get();
-        let wptr = u64::from(self.device.soc.interrupts.ring().wptr & !3);
+        let wptr = u64::from(self.device.soc.interrupts.ring(Which::Zero).wptr & !3);
         if at == wptr {
             return None;
         }

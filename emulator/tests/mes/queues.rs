@@ -4,6 +4,7 @@
 
 use crate::process::{Memory, Queue};
 use crate::rig::*;
+use rkfd_emulator::blocks::ih::Which;
 use rkfd_emulator::chip::device::Device;
 use rkfd_hw::mes::op;
 use rkfd_hw::regs::{osssys_7_0_0::IH_RB_CNTL, Value};
@@ -23,7 +24,7 @@ pub fn start_with(rules: &[&str]) -> (Rig, Rc<Memory>) {
 
 /// The same of a rig that has started.
 pub fn set_up(rig: Rig) -> (Rig, Rc<Memory>) {
-    let mut ring = rig.guest.device.soc.interrupts.ring();
+    let mut ring = rig.guest.device.soc.interrupts.ring(Which::Zero);
     ring.base = (mc(IH) >> 8) as u32;
     ring.base_hi = (mc(IH) >> 40) as u32;
     let cntl = Value::zeroed()
@@ -95,7 +96,7 @@ impl Rig {
 pub fn interrupt(memory: &Memory, n: u64) -> (u8, u8, u8, u8, u16, [u32; 4]) {
     let device: &Device = &memory.device;
     memory.wait("an interrupt", || {
-        u64::from(device.soc.interrupts.ring().wptr) >= (n + 1) * 32
+        u64::from(device.soc.interrupts.ring(Which::Zero).wptr) >= (n + 1) * 32
     });
     let w = memory.words(IH + n * 32, 8);
     let byte = |shift: u32| (w[0] >> shift) as u8;
