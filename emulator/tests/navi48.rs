@@ -262,7 +262,7 @@ fn a_route_that_another_driver_left_loses_interrupts() {
             get_words::<1>(guest.ram, 0x1000)[0] & 0xffff
         };
         assert_eq!(raise(0x14, 181), 0, "routed");
-        guest.expect_violation("client 0x14, source 0xb5 is routed to ring 1");
+        guest.expect_violation("client 0x14, source 0xb5 is routed to ring 1, which is off");
         let faults = raise(0x0a, 0);
         assert_eq!(faults == 0, left != 0);
         assert_eq!(guest.findings().len(), 1 + usize::from(left != 0));
@@ -316,6 +316,85 @@ fn ih_ring(guest: &Guest) {
     // RB_ENABLE, RB_SIZE 2^10 words, WPTR_WRITEBACK, ENABLE_INTR, MC_SNOOP, MC_SPACE 1.
     let cntl = 1 | (10 << 1) | (1 << 8) | (1 << 17) | (1 << 20) | (1 << 28);
     w("IH_RB_CNTL", cntl);
+}
+
+/// A second ring of 256 bytes at 0x2000 of RAM, as `ih_v7_0_enable_ring` makes it.
+fn ih_ring_1(guest: &Guest) {
+    let w = |name, value| guest.write(Block::Osssys, name, value);
+    w("IH_RB_BASE_RING1", ((RAM + 0x2000) >> 8) as u32);
+    w("IH_RB_BASE_HI_RING1", ((RAM + 0x2000) >> 40) as u32);
+    // RB_ENABLE, RB_SIZE 2^6 words, WPTR_WRITEBACK (which Linux sets), RB_FULL_DRAIN_ENABLE, MC_SNOOP, MC_SPACE 1.
+    let cntl = 1 | (6 << 1) | (1 << 8) | (1 << 9) | (1 << 20) | (1 << 28);
+    w("IH_RB_CNTL_RING1", cntl);
+    // SELF_IV_FORCE_WPTR_UPDATE_ENABLE, _TIMEOUT 8 (`force_update_wptr_for_self_int`).
+    w("IH_CNTL2", (1 << 8) | 8);
+}
+
+/// Raises a fault of the graphics hub.
+fn raise_fault(guest: &Guest, n: u32) {
+    guest.device.soc.interrupt(&Interrupt {
+        client: 0x0a,
+        source: 0,
+        ring_id: 0,
+        vmid: 8,
+        hub: Hub::Gfx(0),
+        data: [n, 0, 0, 0],
+    });
+}
+
+/// How many entries ring 0 has, and what the last says of ring 1: client, source and ring, write pointer.
+fn told(guest: &Guest) -> (u32, u32, u32) {
+    let wptr = guest.read(Block::Osssys, "IH_RB_WPTR");
+    let last = u64::from(wptr.saturating_sub(32));
+    let entry: [u32; 8] = get_words(guest.ram, 0x1000 + last);
+    (wptr / 32, entry[0], entry[4])
+}
+
+/// `ih_v7_0_self_irq`: client 0 (IH), source 0, ring id 1, the write pointer in the data.
+#[test]
+fn an_entry_in_ring_0_tells_of_those_in_ring_1() {
+    const SELF: u32 = 1 << 16;
+    let guest = Guest::of(&CHIP, &[]);
+    ih_ring(&guest);
+    ih_ring_1(&guest);
+    raise_fault(&guest, 1);
+    let entry: [u32; 8] = get_words(guest.ram, 0x2000);
+    assert_eq!((entry[0], entry[4]), (0x0800_000a, 1));
+    assert_eq!(told(&guest), (1, SELF, 32));
+    // Told once until the driver has moved the read pointer.
+    raise_fault(&guest, 2);
+    assert_eq!(told(&guest), (1, SELF, 32));
+    assert_eq!(guest.read(Block::Osssys, "IH_RB_WPTR_RING1"), 64);
+    guest.write(Block::Osssys, "IH_RB_RPTR_RING1", 32);
+    assert_eq!(told(&guest), (2, SELF, 64));
+    guest.write(Block::Osssys, "IH_RB_RPTR_RING1", 64);
+    assert_eq!(told(&guest).0, 2, "nothing is left");
+    // By doorbell, as Linux does it: the next behind ring 0's.
+    guest.open_doorbells();
+    guest.write(Block::Osssys, "IH_DOORBELL_RPTR_RING1", 0x2f2 | (1 << 28));
+    raise_fault(&guest, 3);
+    guest.device.soc.doorbells.store_u32(0x2f2, 96);
+    guest.device.soc.interrupts.poll();
+    assert_eq!(guest.read(Block::Osssys, "IH_RB_RPTR_RING1"), 96);
+    // What doesn't fit is dropped: ring 1 doesn't overflow.
+    for n in 0..9 {
+        raise_fault(&guest, n);
+    }
+    assert_eq!(guest.read(Block::Osssys, "IH_RB_WPTR_RING1"), 64);
+    assert_eq!(
+        get_words::<5>(guest.ram, 0x2020)[4],
+        6,
+        "the last that fitted"
+    );
+    assert_eq!(guest.findings(), [""; 0]);
+    // Without the forced update the entry has the pointer of the time before.
+    guest.write(Block::Osssys, "IH_CNTL2", 8);
+    guest.write(Block::Osssys, "IH_RB_RPTR_RING1", 96);
+    let present = guest.read(Block::Osssys, "IH_RB_WPTR_RING1");
+    assert_eq!((told(&guest).2, present), (128, 64));
+    // ENABLE_INTR is ring 0's alone.
+    guest.write(Block::Osssys, "IH_RB_CNTL_RING1", (6 << 1) | (1 << 17));
+    guest.expect_violation("bits 0x20000 are reserved");
 }
 
 #[test]
