@@ -56,6 +56,39 @@ fn what_the_tables_do_not_know_is_named_by_address() {
     guest.expect_violation("Gc: read of VM_L2_CACHE_PARITY_CNTL: not modelled");
 }
 
+/// `nbio_v7_9_enable_doorbell_selfring_aperture`.
+#[test]
+fn the_gpu_rings_its_own_doorbells() {
+    const BAR: u64 = 0x44_0000_0000;
+    let guest = Guest::new(&[]);
+    let bus = &guest.device.soc.memory.bus;
+    bus.set_own(vec![(BAR, 2 << 20)]);
+    guest.open_doorbells();
+    let ring = |value: u64| {
+        let page = bus.page(BAR + 0x2000);
+        page.is_some_and(|page| page.write(8, &value.to_le_bytes()))
+    };
+    let set = |name: &str, value| {
+        let name = format!("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_{name}");
+        guest.write(Block::Nbio, &name, value);
+    };
+    assert!(!ring(7), "not before the driver has said where they are");
+    assert_eq!(guest.device.soc.report.violations(), 0, "a program's fault");
+    set("BASE_LOW", 0);
+    set("BASE_HIGH", 0x44);
+    assert!(!ring(7), "it isn't on");
+    set("CNTL", 3);
+    assert!(ring(7));
+    assert_eq!(guest.device.soc.doorbells.load(0x2008 / 4), 7);
+    // Elsewhere: the store goes to the bus, and nobody is there.
+    set("BASE_HIGH", 0x45);
+    assert!(!ring(8));
+    set("BASE_HIGH", 0x44);
+    guest.device.reset();
+    assert!(!ring(8));
+    assert_eq!(guest.device.soc.doorbells.load(0x2008 / 4), 0);
+}
+
 #[test]
 fn read_only_registers_refuse_writes() {
     let guest = Guest::new(&[]);

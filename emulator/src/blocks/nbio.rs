@@ -11,6 +11,9 @@
 //! and address (AWID, AWADDR); with others the doorbell goes elsewhere. Which are the
 //! interrupt handler's and the SDMA engines', depends on the chip ([`Route`]). The command processor
 //! gets the others, once the ways to the graphics core are open ([`Wiring::graphics`]).
+//!
+//! What the device itself stores to its doorbells never gets to the bus, if the driver has said where they lie there
+//! (`DOORBELL_SELFRING_GPA_APER_*`).
 
 use super::store::Store;
 use crate::device::Env;
@@ -209,6 +212,19 @@ impl Nbio {
         }
     }
 
+    /// Sets from which address on the device takes its own accesses for those to its doorbells. All of them, whatever the
+    /// aperture's size (Linux sets 0).
+    fn self_ring(&self) {
+        use nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL as Cntl;
+        let get = |name| u64::from(self.store.get(name).unwrap_or(0));
+        let cntl = Value::<Cntl>::new(get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL") as u32);
+        let first = get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH") << 32
+            | get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW");
+        let on = cntl.is_set(Cntl::DOORBELL_SELFRING_GPA_APER_EN);
+        let aperture = on.then(|| (first, self.env.doorbells().file()));
+        self.env.memory().bus.set_self_ring(aperture);
+    }
+
     /// The first word that a port lets through, and how many.
     fn range(&self, route: Route) -> (u32, u32) {
         use nbio::DOORBELL0_CTRL_ENTRY_0 as Entry;
@@ -337,6 +353,7 @@ impl IpBlock for Nbio {
         match name {
             "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN" => self.env.doorbells().enable(value != 0),
             "BIF_BX0_INTERRUPT_CNTL" => self.snoop(),
+            _ if name.starts_with("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_") => self.self_ring(),
             _ if self.routes(name) => self.route(),
             _ => {}
         }
@@ -347,5 +364,6 @@ impl IpBlock for Nbio {
         self.store.reset();
         self.start();
         self.route();
+        self.self_ring();
     }
 }

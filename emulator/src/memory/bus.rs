@@ -31,6 +31,8 @@ pub struct Bus {
     files: Mutex<HashMap<(u64, u64), Mapping>>,
     epoch: AtomicU64,
     own: Mutex<Vec<(u64, u64)>>,
+    /// From which address on the device takes its own accesses for those to its doorbells, and these.
+    self_ring: Mutex<Option<(u64, Mapping)>>,
     /// Whether the guest lets the device master the bus.
     master: AtomicBool,
     /// Whether what the interrupt handler writes may snoop.
@@ -48,6 +50,7 @@ impl Bus {
             files: Mutex::default(),
             epoch: AtomicU64::new(0),
             own: Mutex::default(),
+            self_ring: Mutex::default(),
             master: AtomicBool::new(true),
             interrupts_snoop: AtomicBool::new(true),
             cached: AtomicBool::new(true),
@@ -119,7 +122,8 @@ impl Bus {
     /// The page at a bus address (rounded down), or `None`, recorded, where there is no guest RAM.
     ///
     /// A device's BAR is what programs may have mapped: their doorbells and HDP registers (Linux,
-    /// `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`). Who accesses it then is at fault; an engine that does so for the
+    /// `amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu`). The doorbells are reached while the driver has the device take such
+    /// accesses for its own ([`Bus::set_self_ring`]); else who accesses them is at fault, and an engine that does so for the
     /// driver reports what it misses. While bus mastering is off the device reaches nothing, which is recorded too.
     pub fn page(&self, address: u64) -> Option<HostPage> {
         if !self.master.load(Ordering::Acquire) {
@@ -127,7 +131,7 @@ impl Bus {
                 .violation(format_args!("DMA while bus mastering is off"));
             return None;
         }
-        let page = self.peek(address);
+        let page = self.peek(address).or_else(|| self.own_doorbells(address));
         if page.is_none() {
             let at = address & !(PAGE - 1);
             let whose = match self.is_bar(at) {
@@ -140,6 +144,23 @@ impl Bus {
             );
         }
         page
+    }
+
+    /// From which address on the device takes its own accesses for those to its doorbells
+    /// (`DOORBELL_SELFRING_GPA_APER_*`).
+    pub fn set_self_ring(&self, aperture: Option<(u64, Mapping)>) {
+        *self
+            .self_ring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = aperture;
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn own_doorbells(&self, address: u64) -> Option<HostPage> {
+        let aperture = self.self_ring.lock();
+        let (first, doorbells) = (*aperture.unwrap_or_else(PoisonError::into_inner))?;
+        let at = (address & !(PAGE - 1)).checked_sub(first)?;
+        doorbells.part(at, PAGE as usize)
     }
 
     /// The device's own BARs: where they lie, and their sizes. QEMU announces only those that the guest maps.
