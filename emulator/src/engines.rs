@@ -2,6 +2,7 @@
 
 //! The engines: blocks that take work from queues in memory, each with firmware on a thread of its own.
 
+mod clocks;
 pub mod cp;
 pub mod cpsch;
 pub mod mes;

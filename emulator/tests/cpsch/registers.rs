@@ -65,6 +65,29 @@ fn constants_and_the_clock_are_the_chips() {
     rig.clean();
 }
 
+/// `gfx_v9_4_3_xcc_update_gfx_clock_gating`: in RLC's safe mode, and "CGCG/CGLS should be enabled after MGCG/MGLS".
+#[test]
+fn clocks_are_gated_in_order_and_in_the_safe_mode() {
+    const OVERRIDES: u32 = 0x36e;
+    let rig = Rig::bare(&[]);
+    let old = rig.read(gc::RLC_CGTT_MGCG_OVERRIDE);
+    assert_eq!(old & OVERRIDES, OVERRIDES, "clocks run at start-up");
+    rig.write(gc::RLC_CGTT_MGCG_OVERRIDE, old & !OVERRIDES);
+    rig.violated(
+        "RLC_CGTT_MGCG_OVERRIDE = 0xfffffc91: clocks are gated while the run list controller",
+    );
+    rig.write(gc::RLC_SAFE_MODE, 3);
+    rig.write(gc::RLC_CGCG_CGLS_CTRL, 1);
+    rig.violated("RLC_CGCG_CGLS_CTRL = 0x1: the coarse gates are on before the medium ones");
+    rig.write(gc::RLC_CGTT_MGCG_OVERRIDE, old & !OVERRIDES);
+    rig.write(gc::RLC_CGCG_CGLS_CTRL, 1);
+    rig.write(gc::RLC_SAFE_MODE, 1);
+    // To have them run again needs nothing.
+    rig.write(gc::RLC_CGCG_CGLS_CTRL, 0);
+    rig.write(gc::RLC_CGTT_MGCG_OVERRIDE, old);
+    assert_eq!(rig.report.violations(), 2);
+}
+
 #[test]
 fn undefined_accesses_are_recorded_by_name() {
     let rig = Rig::bare(&[]);

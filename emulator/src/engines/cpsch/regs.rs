@@ -17,6 +17,7 @@ use super::ports::Ports;
 use crate::blocks::store::Store;
 use crate::device::facts::Facts;
 use crate::device::Refused;
+use crate::engines::clocks::Gates;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
 use crate::engines::cp::front::left::leave_queue;
@@ -301,10 +302,22 @@ impl Regs {
                         .and_then(|me| me.get_mut(pipe as usize));
                     *cell.ok_or(Refused::NotModelled)? = value;
                 }
-                None => return self.stored.write(reg, value),
+                None => {
+                    self.gates().may_write(reg.reg.name, value)?;
+                    return self.stored.write(reg, value);
+                }
             },
         }
         Ok(())
+    }
+
+    /// The coarse gates "should be enabled after" the others.
+    fn gates(&self) -> Gates {
+        Gates {
+            safe_mode: self.safe_mode,
+            overrides: self.stored.get("RLC_CGTT_MGCG_OVERRIDE").unwrap_or(0),
+            in_order: true,
+        }
     }
 
     /// Whether waves whose process has retries off check XNACK all the same (`SQ_CONFIG1`).

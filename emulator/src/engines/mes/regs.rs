@@ -15,6 +15,7 @@ use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
 use crate::device::facts::Facts;
 use crate::device::Refused;
+use crate::engines::clocks::Gates;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::left::leave_queue;
@@ -326,7 +327,15 @@ impl Regs {
                     let place = self.int_cntl.get_mut(pipe);
                     *place.ok_or(Refused::NotModelled)? = value;
                 }
-                None => return self.stored.write(reg, value),
+                None => {
+                    let gates = Gates {
+                        safe_mode: self.safe_mode,
+                        overrides: self.stored.get("RLC_CGTT_MGCG_OVERRIDE").unwrap_or(0),
+                        in_order: false,
+                    };
+                    gates.may_write(name, value)?;
+                    return self.stored.write(reg, value);
+                }
             },
         }
         Ok(())
