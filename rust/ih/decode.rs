@@ -10,6 +10,7 @@ use super::hal::{
 };
 use crate::{
     hw::ih::{
+        client,
         source,
         Entry, //
     },
@@ -48,6 +49,13 @@ pub(crate) enum Event {
     },
     /// A page fault.
     Fault(VmFault),
+}
+
+/// Whether an entry says that there are some in the second ring: IH's own, with the ring's number (`ih_v7_0_self_irq`).
+pub(super) fn tells_of_second(entry: &Entry) -> bool {
+    let (client, source) = (entry.get(Entry::CLIENT_ID), entry.get(Entry::SOURCE_ID));
+    let ring = entry.get(Entry::RING_ID);
+    client == u64::from(client::IH) && source == 0 && ring == 1
 }
 
 /// Decodes an entry; those that mean nothing to KFD are `None`.

@@ -31,18 +31,23 @@ pub(super) const ENCODING_WAVE: u32 = 1;
 /// Bits of a message or of an error that have a queue's doorbell; behind them lies what is wrong.
 pub(super) const DOORBELL_BITS: u32 = 10;
 
-/// The registers of the ring, and the fields that all versions have.
+/// The registers that each ring has.
 pub(crate) struct Registers {
     /// IH_RB_CNTL with all but its size.
     pub(super) cntl: Change,
     pub(super) cntl_on: AnyField<1>,
-    pub(super) cntl_interrupt: AnyField<1>,
     pub(super) cntl_size: AnyField<5>,
     pub(super) cntl_clear: AnyField<1>,
     pub(super) rptr: AnyReg,
     pub(super) wptr_overflow: AnyField<1>,
     pub(super) base: AnyReg,
     pub(super) base_high: AnyReg,
+}
+
+/// Those of ring 0, which alone raises interrupts and has its write pointer stored to memory.
+pub(crate) struct First {
+    pub(super) ring: Registers,
+    pub(super) cntl_interrupt: AnyField<1>,
     pub(super) wptr_addr_low: AnyReg,
     pub(super) wptr_addr_high: AnyReg,
     /// The doorbell, and its word.
@@ -50,34 +55,45 @@ pub(crate) struct Registers {
     pub(super) doorbell_offset: AnyField<26>,
 }
 
-/// The registers in the module `$oss`: `$space` is where the ring's addresses lead.
+/// The registers of a ring in the module `$oss`, by their names, and what its control register has.
 macro_rules! registers {
+    ($oss:ident: $cntl:ident, $wptr:ident, $rptr:ident, $base:ident, $base_high:ident;
+     $($field:ident: $value:literal),+ $(,)?) => {
+        $crate::ih::hal::Registers {
+            cntl: $oss::$cntl.change(&[$($oss::$cntl::$field.is::<$value>()),+]),
+            cntl_on: $oss::$cntl.field($oss::$cntl::RB_ENABLE),
+            cntl_size: $oss::$cntl.field($oss::$cntl::RB_SIZE),
+            cntl_clear: $oss::$cntl.field($oss::$cntl::WPTR_OVERFLOW_CLEAR),
+            rptr: $oss::$rptr.any(),
+            wptr_overflow: $oss::$wptr.field($oss::$wptr::RB_OVERFLOW),
+            base: $oss::$base.any(),
+            base_high: $oss::$base_high.any(),
+        }
+    };
+}
+pub(super) use registers;
+
+/// The registers of ring 0 in the module `$oss`: `$space` is where the ring's addresses lead.
+macro_rules! first {
     ($oss:ident, space: $space:literal) => {{
         use $oss::{
             IH_DOORBELL_RPTR as Bell,
-            IH_RB_CNTL as Cntl,
-            IH_RB_WPTR as Wptr, //
+            IH_RB_CNTL as Cntl, //
         };
-        $crate::ih::hal::Registers {
-            cntl: Cntl.change(&[
-                Cntl::MC_SPACE.is::<$space>(),
-                Cntl::WPTR_OVERFLOW_CLEAR.is::<1>(),
-                Cntl::WPTR_OVERFLOW_ENABLE.is::<1>(),
-                Cntl::WPTR_WRITEBACK_ENABLE.is::<1>(),
-                Cntl::MC_SNOOP.is::<1>(),
-                Cntl::MC_RO.is::<0>(),
-                Cntl::MC_VMID.is::<0>(),
+        $crate::ih::hal::First {
+            ring: $crate::ih::hal::registers!(
+                $oss: IH_RB_CNTL, IH_RB_WPTR, IH_RB_RPTR, IH_RB_BASE, IH_RB_BASE_HI;
+                MC_SPACE: $space,
+                WPTR_OVERFLOW_CLEAR: 1,
+                WPTR_OVERFLOW_ENABLE: 1,
+                WPTR_WRITEBACK_ENABLE: 1,
+                MC_SNOOP: 1,
+                MC_RO: 0,
+                MC_VMID: 0,
                 // With MSI.
-                Cntl::RPTR_REARM.is::<1>(),
-            ]),
-            cntl_on: Cntl.field(Cntl::RB_ENABLE),
+                RPTR_REARM: 1,
+            ),
             cntl_interrupt: Cntl.field(Cntl::ENABLE_INTR),
-            cntl_size: Cntl.field(Cntl::RB_SIZE),
-            cntl_clear: Cntl.field(Cntl::WPTR_OVERFLOW_CLEAR),
-            rptr: $oss::IH_RB_RPTR.any(),
-            wptr_overflow: Wptr.field(Wptr::RB_OVERFLOW),
-            base: $oss::IH_RB_BASE.any(),
-            base_high: $oss::IH_RB_BASE_HI.any(),
             wptr_addr_low: $oss::IH_RB_WPTR_ADDR_LO.any(),
             wptr_addr_high: $oss::IH_RB_WPTR_ADDR_HI.any(),
             doorbell_enable: Bell.field(Bell::ENABLE),
@@ -85,7 +101,7 @@ macro_rules! registers {
         }
     }};
 }
-pub(super) use registers;
+pub(super) use first;
 
 /// A shader's message (s_sendmsg).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,13 +130,19 @@ pub(crate) trait Hal: Sync {
     /// The tables of the registers that it uses.
     fn tables(&self) -> Tables;
 
-    /// The ring's registers.
-    fn registers(&self) -> &'static Registers;
+    /// Ring 0's registers.
+    fn registers(&self) -> &'static First;
 
-    /// The ring's doorbell: its word on the BAR, among the first 1,024 as routes of doorbells count.
+    /// Those of ring 1, where page faults of the graphics hub go to it. Its read pointer goes back by the register: the
+    /// range of doorbells that Linux opens ends before ring 1's.
+    fn second(&self) -> Option<&'static Registers> {
+        None
+    }
+
+    /// Ring 0's doorbell: its word on the BAR, among the first 1,024 as routes of doorbells count.
     fn doorbell(&self) -> Bounded<10>;
 
-    /// Whether the ring is given by bus addresses, and not by those of the GART.
+    /// Whether the rings are given by bus addresses, and not by those of the GART.
     fn bus_addresses(&self) -> bool;
 
     /// Sets up what must be before the ring is.
@@ -129,8 +151,7 @@ pub(crate) trait Hal: Sync {
     /// Sets up what comes after.
     fn after(&self, _regs: &Regs) {}
 
-    /// What the ring's control register has besides, when it is turned on or off. It may store to
-    /// the register on the way.
+    /// What a ring's control register has besides, when it is turned on or off. It may store to ring 0's on the way.
     fn toggle(&self, _regs: &Regs, cntl: u32, _on: bool) -> u32 {
         cntl
     }

@@ -4,14 +4,19 @@
 //! and the ring's pointers.
 
 use super::{
-    after,
-    at_entry,
     clients,
-    decode::decode,
+    decode::{
+        decode,
+        tells_of_second, //
+    },
+    ring::{
+        after,
+        at_entry,
+        RING_BYTES, //
+    },
     Clients,
     Event,
-    BATCH,
-    RING_BYTES, //
+    BATCH, //
 };
 use crate::{
     hw::ih::Entry,
@@ -238,6 +243,17 @@ mod tests {
                 assert!(decode(clients, &entry).is_none());
             }
             assert_eq!(known, wanted);
+        }
+    }
+
+    /// `SOC21_IH_CLIENTID_IH` with source 0 and the ring's number; for KFD it means nothing.
+    #[test]
+    fn an_entry_of_ihs_own_tells_of_the_second_ring() {
+        let own = entry(0, 0, 1, 0x1000, 0);
+        assert!(tells_of_second(&own));
+        assert!(decode(v12(), &own).is_none());
+        for (client, source, ring) in [(0, 0, 0), (0, 0, 2), (0, 1, 1), (GFX_12, 0, 1)] {
+            assert!(!tells_of_second(&entry(client, source, ring, 0, 0)));
         }
     }
 

@@ -3,8 +3,8 @@
 //! IH 4.4.2 (`vega20_ih.c`).
 
 use super::{
-    registers,
-    Registers, //
+    first,
+    First, //
 };
 use crate::{
     hw::{
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Bus addresses.
-static REGISTERS: Registers = registers!(oss, space: 1);
+static REGISTERS: First = first!(oss, space: 1);
 
 /// The interrupt handler.
 pub(super) struct Hal;
@@ -35,7 +35,7 @@ impl super::Hal for Hal {
         &[&oss::TABLE]
     }
 
-    fn registers(&self) -> &'static Registers {
+    fn registers(&self) -> &'static First {
         &REGISTERS
     }
 

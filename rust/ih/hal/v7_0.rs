@@ -3,16 +3,23 @@
 //! IH 7.0 (`ih_v7_0.c`).
 
 use super::{
+    first,
     registers,
+    First,
     Registers, //
 };
 use crate::{
     hw::{
+        ih::{
+            client,
+            source, //
+        },
         regs::{
             osssys_7_0_0::{
                 self as oss,
                 IH_INT_FLOOD_CNTL as Flood,
                 IH_MSI_STORM_CTRL as Storm,
+                IH_RING1_CLIENT_CFG_DATA as Route,
                 IH_RING1_CLIENT_CFG_INDEX as Index,
                 IH_STORM_CLIENT_LIST_CNTL as Clients, //
             },
@@ -27,7 +34,18 @@ use crate::{
 };
 
 /// Address space 0.
-static REGISTERS: Registers = registers!(oss, space: 4);
+static REGISTERS: First = first!(oss, space: 4);
+/// What doesn't fit into ring 1 is dropped.
+static SECOND: Registers = registers!(
+    oss: IH_RB_CNTL_RING1, IH_RB_WPTR_RING1, IH_RB_RPTR_RING1, IH_RB_BASE_RING1, IH_RB_BASE_HI_RING1;
+    MC_SPACE: 4,
+    WPTR_OVERFLOW_CLEAR: 1,
+    WPTR_OVERFLOW_ENABLE: 0,
+    RB_FULL_DRAIN_ENABLE: 1,
+    MC_SNOOP: 1,
+    MC_RO: 0,
+    MC_VMID: 0,
+);
 
 /// The interrupt handler.
 pub(super) struct Hal;
@@ -37,8 +55,12 @@ impl super::Hal for Hal {
         &[&oss::TABLE]
     }
 
-    fn registers(&self) -> &'static Registers {
+    fn registers(&self) -> &'static First {
         &REGISTERS
+    }
+
+    fn second(&self) -> Option<&'static Registers> {
+        Some(&SECOND)
     }
 
     /// `AMDGPU_NAVI10_DOORBELL_IH`.
@@ -52,12 +74,6 @@ impl super::Hal for Hal {
     }
 
     fn after(&self, regs: &Regs) {
-        // Another driver may have sent page faults to ring 1 and left them there; this one has no
-        // such ring (`ih_v7_0_irq_init`: the first route).
-        regs.update(oss::IH_RING1_CLIENT_CFG_INDEX, |old| {
-            old.having(Index::INDEX.is::<0>())
-        });
-        regs.write(oss::IH_RING1_CLIENT_CFG_DATA, Value::zeroed());
         regs.update(oss::IH_STORM_CLIENT_LIST_CNTL, |old| {
             old.with(Clients::CLIENT18_IS_STORM_CLIENT, true)
         });
@@ -67,5 +83,14 @@ impl super::Hal for Hal {
         regs.update(oss::IH_MSI_STORM_CTRL, |old| {
             old.having(Storm::DELAY.is::<3>())
         });
+        // Page faults of the graphics hub go to ring 1, by the first route.
+        regs.update(oss::IH_RING1_CLIENT_CFG_INDEX, |old| {
+            old.having(Index::INDEX.is::<0>())
+        });
+        let faults = Value::zeroed()
+            .with(Route::CLIENT_ID, client::GFX)
+            .with(Route::SOURCE_ID, source::VM_FAULT)
+            .with(Route::SOURCE_ID_MATCH_ENABLE, true);
+        regs.write(oss::IH_RING1_CLIENT_CFG_DATA, faults);
     }
 }
