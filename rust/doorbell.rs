@@ -95,6 +95,11 @@ impl Doorbells {
         )
     }
 
+    /// Physical address of the first.
+    pub(crate) fn phys(&self) -> u64 {
+        self.phys
+    }
+
     fn slice_phys(&self, index: usize) -> u64 {
         // The map of slices has as many as the BAR.
         self.phys

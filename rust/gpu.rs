@@ -499,7 +499,10 @@ impl<'bound> Running<'bound> {
         Ok(try_pin_init!(Self {
             // First, so that it is the last to go.
             _master: steps.made(master)?,
-            _nbio: steps.made(nbio::Enabled::new(&gpu.regs, nbio_hal))?,
+            _nbio: {
+                let doorbells = Some(gpu.doorbells.phys());
+                steps.made(nbio::Enabled::new(&gpu.regs, nbio_hal, doorbells))?
+            },
             _gmc: {
                 let vram = &gpu.memory().vram;
                 steps.made(gmc::Enabled::new(

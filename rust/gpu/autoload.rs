@@ -68,7 +68,7 @@ pub(crate) fn start(parts: &Parts<'_>, files: &Set<Autoload>) -> Result<Starts> 
     let gart = Gart::new(dev, vram, &tlb, gmc_hal.gart_flags())?;
     let kept = Kept::new(dev.device())?;
     // By it what the host has stored is flushed.
-    let _nbio = nbio::Enabled::new(regs, nbio::hal(versions.nbio));
+    let _nbio = nbio::Enabled::new(regs, nbio::hal(versions.nbio), None);
     let enabled = gmc::Enabled::new(dev, &hubs, vram, &tlb, &gart, &kept)?;
     let processor = psp::Parts {
         dev,

@@ -55,6 +55,10 @@ pub(crate) trait Hal: Sync {
     /// Lets doorbells through to the engines, or not.
     fn let_doorbells_pass(&self, regs: &Regs, on: bool);
 
+    /// Takes what the GPU itself stores to doorbells, which lie at a physical address, for doorbells; or not
+    /// (`enable_doorbell_selfring_aperture`).
+    fn let_gpu_ring(&self, regs: &Regs, doorbells: Option<u64>);
+
     /// Routes the doorbells of that many copy engines to them.
     fn route_sdma(&self, regs: &Regs, engines: u32);
 

@@ -9,6 +9,7 @@ use crate::{
             nbif_6_3_1::{
                 self as nbio,
                 BIF_BX0_INTERRUPT_CNTL as Interrupts,
+                BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL as Ring,
                 GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL as Port,
                 GDC_S2A0_S2A_DOORBELL_ENTRY_2_CTRL as Copy,
                 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
@@ -94,6 +95,19 @@ impl super::Hal for Hal {
         regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {
             old.with(Aperture::BIF_DOORBELL_APER_EN, on)
         });
+    }
+
+    fn let_gpu_ring(&self, regs: &Regs, doorbells: Option<u64>) {
+        let mut ring = Value::zeroed();
+        if let Some(at) = doorbells {
+            let (low, high) = (Value::new(at as u32), Value::new((at >> 32) as u32));
+            regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW, low);
+            regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH, high);
+            ring = ring
+                .with(Ring::DOORBELL_SELFRING_GPA_APER_EN, true)
+                .with(Ring::DOORBELL_SELFRING_GPA_APER_MODE, true);
+        }
+        regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL, ring);
     }
 
     /// `nbif_v6_3_1_sdma_doorbell_range`: both engines', with the first.

@@ -12,6 +12,7 @@ use crate::{
             nbio_7_9_0::{
                 self as nbio,
                 BIF_BX0_INTERRUPT_CNTL as Interrupts,
+                BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL as Ring,
                 DOORBELL0_CTRL_ENTRY_0 as Range,
                 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
                 RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap,
@@ -146,6 +147,19 @@ impl super::Hal for Hal {
         regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {
             old.with(Aperture::BIF_DOORBELL_APER_EN, on)
         });
+    }
+
+    fn let_gpu_ring(&self, regs: &Regs, doorbells: Option<u64>) {
+        let mut ring = Value::zeroed();
+        if let Some(at) = doorbells {
+            let (low, high) = (Value::new(at as u32), Value::new((at >> 32) as u32));
+            regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW, low);
+            regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH, high);
+            ring = ring
+                .with(Ring::DOORBELL_SELFRING_GPA_APER_EN, true)
+                .with(Ring::DOORBELL_SELFRING_GPA_APER_MODE, true);
+        }
+        regs.write(nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL, ring);
     }
 
     /// `nbio_v7_9_sdma_doorbell_range`.
