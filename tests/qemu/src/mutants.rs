@@ -33,7 +33,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about.
-const SCENARIOS: [&str; 17] = [
+const SCENARIOS: [&str; 18] = [
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
@@ -50,6 +50,7 @@ const SCENARIOS: [&str; 17] = [
     "cold-start-navi48",
     "queues",
     "masks",
+    "enqueues",
     "conformance",
 ];
 

@@ -162,6 +162,11 @@ impl Queue {
         self.made.id
     }
 
+    /// Byte offset of the queue's doorbell among the process' (`doorbell_offset` of CREATE_QUEUE, less what names the GPU).
+    pub fn doorbell_offset(&self) -> usize {
+        self.made.doorbell
+    }
+
     /// Gives the queue semaphores and barriers of global wave sync, by which waves of different
     /// work-groups wait for each other (`ds_gws_*`); 0 takes them away. The first one's number.
     ///

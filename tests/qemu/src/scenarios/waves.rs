@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    vec![masks(), wave_sync()]
+    vec![masks(), wave_sync(), enqueues()]
 }
 
 /// Waves run on the compute units of their queue's mask.
@@ -22,6 +22,25 @@ fn masks() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         Step::run("masks", 120, &["/bin/masks", "/kernels/where-O3.co"]),
+        Step::Rmmod("rkfd".into()),
+    ])
+}
+
+/// What the GPU stores to doorbells it takes for its own.
+fn enqueues() -> Scenario {
+    Scenario::new(
+        "enqueues",
+        "a kernel writes packets into another queue's ring and rings its doorbell",
+    )
+    .bin("rkfd-programs", "enqueues")
+    .kernel("enqueue", 3)
+    .steps([
+        Step::insmod(MODULE),
+        Step::run(
+            "enqueues",
+            120,
+            &["/bin/enqueues", "/kernels/enqueue-O3.co"],
+        ),
         Step::Rmmod("rkfd".into()),
     ])
 }
