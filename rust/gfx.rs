@@ -142,6 +142,7 @@ impl Gfx {
 
     /// Sets what has other values after a reset of the graphics core than the chip should run with.
     pub(crate) fn set_golden(&self) {
+        let _lock = self.selected.lock();
         self.hal.set_golden(&self.regs);
     }
 
@@ -189,6 +190,39 @@ impl Gfx {
     /// Word on BAR 5 of the register with the layout of addresses in memory.
     pub(crate) fn gb_addr_config_word(&self) -> Option<u32> {
         self.regs.word(self.hal.registers().addresses, 0)
+    }
+}
+
+/// The clocks of what is idle are gated; dropped, they run.
+pub(crate) struct ClockGates {
+    gfx: Arc<Gfx>,
+}
+
+impl ClockGates {
+    /// Gates them. The firmware runs.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    pub(crate) fn new(gfx: &Arc<Gfx>) -> Result<Self> {
+        let gates = Self { gfx: gfx.clone() };
+        gates.renew()?;
+        Ok(gates)
+    }
+
+    /// Gates them again, after a reset has the clocks run.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::new`].
+    pub(crate) fn renew(&self) -> Result {
+        self.gfx.hal.gate_clocks(&self.gfx.regs, true)
+    }
+}
+
+impl Drop for ClockGates {
+    fn drop(&mut self) {
+        let _ = self.gfx.hal.gate_clocks(&self.gfx.regs, false);
     }
 }
 

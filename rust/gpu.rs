@@ -29,6 +29,7 @@ use crate::{
         Starts, //
     },
     gfx::{
+        ClockGates,
         Gfx,
         PipeInterrupts,
         WatchPoint, //
@@ -104,12 +105,14 @@ mod events;
 mod hal;
 mod hang;
 mod hash;
+mod listed;
 mod microcode;
 mod registry;
 mod reset;
 mod steps;
 mod upcalls;
 
+use listed::Listed;
 pub(crate) use microcode::load_files;
 pub(crate) use registry::Gpus;
 pub(crate) use reset::reset_device;
@@ -389,6 +392,7 @@ pub(crate) struct Running<'bound> {
     // Before the scheduler stops, so that no reset starts it again.
     _watch: hang::Watch,
     _scheduler: sched::Started,
+    _gates: Arc<ClockGates>,
     _sdma: Arc<sdma::Enabled>,
     _pipe_interrupts: Arc<PipeInterrupts>,
     _fault_interrupts: Arc<FaultInterrupts>,
@@ -540,6 +544,7 @@ impl<'bound> Running<'bound> {
                 nbio_hal,
                 gpu.chip.sdma_counts.engines(),
             )?)?,
+            _gates: steps.made(ClockGates::new(&gpu.gfx)?)?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
             _watch: hang::Watch::new(
                 &hangs,
@@ -570,33 +575,5 @@ impl<'bound> Running<'bound> {
             },
             gpu,
         }))
-    }
-}
-
-/// The GPU can be found, and the user half knows it.
-struct Listed {
-    gpu: Arc<Gpu>,
-    gpus: Arc<Gpus>,
-    sink: Arc<dyn Upcalls>,
-}
-
-impl Listed {
-    fn new(gpu: &Arc<Gpu>, gpus: &Arc<Gpus>, sink: Arc<dyn Upcalls>) -> Result<Self> {
-        gpus.add(gpu)?;
-        sink.gpu_added(gpu).inspect_err(|_| gpus.remove(gpu))?;
-        Ok(Self {
-            gpu: gpu.clone(),
-            gpus: gpus.clone(),
-            sink,
-        })
-    }
-}
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.gpus.remove(&self.gpu);
-        // Nothing new from here on: calls fail with ENODEV.
-        self.gpu.dev.unbind();
-        self.sink.gpu_removed(&self.gpu);
     }
 }

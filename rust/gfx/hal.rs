@@ -215,6 +215,13 @@ pub(crate) trait Hal: Sync {
     /// Sets what has other values after a reset of the graphics core than the chip should run with.
     fn set_golden(&self, _regs: &Regs) {}
 
+    /// Gates the clocks of what is idle, or has them run. The run list controller does it, so its firmware runs.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    fn gate_clocks(&self, regs: &Regs, on: bool) -> Result;
+
     /// Sets whether XNACK is chained, by the version of the compute micro engine's firmware; 0 stands for firmware that
     /// another driver has loaded, with which it stays as that driver set it. Returns whether it is chained, which
     /// SET_RESOURCES has to say as well.

@@ -5,7 +5,10 @@
 
 use crate::{
     firmware::AnySet,
-    gfx::PipeInterrupts,
+    gfx::{
+        ClockGates,
+        PipeInterrupts, //
+    },
     glue::pci::Master,
     gmc::{
         self,
@@ -100,6 +103,12 @@ impl Step for FaultInterrupts {
     fn again(&self, _: &AnySet) -> Result {
         self.renew();
         Ok(())
+    }
+}
+
+impl Step for ClockGates {
+    fn again(&self, _: &AnySet) -> Result {
+        self.renew()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
             gc_9_4_3::{
                 self as gc,
                 CC_GC_SHADER_ARRAY_CONFIG as Config,
+                CP_CPC_DEBUG as Dispatch,
                 CP_HYP_XCP_CTL as Partition,
                 CP_MEC_CNTL as Mec,
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
@@ -53,6 +54,7 @@ use kernel::{
     }, //
 };
 
+mod clocks;
 mod start;
 
 static REGISTERS: Registers = registers!(gc);
@@ -178,14 +180,26 @@ impl super::Hal for Hal {
         })
     }
 
-    /// `gfx_v9_4_3_init_golden_registers`.
+    /// `gfx_v9_4_3_init_golden_registers`, and the end of `gfx_v9_4_3_get_cu_info`: a dispatch isn't handed out anew
+    /// for compute units that are missing where none is.
     fn set_golden(&self, regs: &Regs) {
         for xcc in regs.instances(Block::Gc) {
             regs.write_at(xcc, gc::GB_ADDR_CONFIG, Value::new(GOLDEN_ADDRESSES));
             regs.update_at(xcc, gc::TCP_UTCL1_CNTL2, |old| {
                 old.having(Tlb::SPARE.is::<1>())
             });
+            if is_even(self, regs, xcc) {
+                regs.update_at(xcc, gc::CP_CPC_DEBUG, |old| {
+                    old.with(Dispatch::CPC_HARVESTING_RELAUNCH_DISABLE, true)
+                        .with(Dispatch::CPC_HARVESTING_DISPATCH_DISABLE, true)
+                });
+            }
         }
+    }
+
+    fn gate_clocks(&self, regs: &Regs, on: bool) -> Result {
+        let mut xccs = regs.instances(Block::Gc);
+        xccs.try_for_each(|xcc| clocks::gate(regs, xcc, on))
     }
 
     /// `gfx_v9_4_3_constants_init`, `gfx_v9_4_3_xcc_init_sq`; a bit that is left from newer firmware is cleared, too.
@@ -236,6 +250,22 @@ impl super::Hal for Hal {
         }
         fsleep(SETTLE);
     }
+}
+
+/// Whether each shader engine of an XCC has as many compute units.
+fn is_even(hal: &dyn super::Hal, regs: &Regs, xcc: u8) -> bool {
+    let shape = *regs.discovery().gc();
+    let mask = !u32::MAX.checked_shl(shape.cu_per_array.max(1)).unwrap_or(0);
+    let engines = (0..u64::from(shape.shader_engines)).filter_map(Bounded::try_new);
+    let mut counts = engines.map(|engine| {
+        let arrays = (0..u64::from(shape.shader_arrays_per_engine)).filter_map(Bounded::try_new);
+        let active = arrays.map(|array| hal.active_cus(regs, xcc, engine, array) & mask);
+        active.map(u32::count_ones).fold(0, u32::saturating_add)
+    });
+    let first = counts.next();
+    let is_even = counts.all(|count| Some(count) == first);
+    hal.see_all_arrays(regs, xcc);
+    is_even
 }
 
 /// `wave_read_ind`.

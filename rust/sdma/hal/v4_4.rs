@@ -7,6 +7,7 @@ use crate::{
         regs::{
             sdma_4_4_2::{
                 self as sdma,
+                SDMA_CLK_CTRL as Clocks,
                 SDMA_CNTL as Cntl,
                 SDMA_F32_CNTL as F32,
                 SDMA_GB_ADDR_CONFIG as Addresses,
@@ -182,7 +183,16 @@ impl super::Hal for Hal {
         regs.word(reg, instance(place.engine))
     }
 
+    /// Its clocks are gated meanwhile (`sdma_v4_4_2_inst_update_medium_grain_clock_gating`).
     fn enable(&self, regs: &Regs, engine: u32, on: bool) {
+        regs.update_at(instance(engine), sdma::SDMA_CLK_CTRL, |old| {
+            old.with(Clocks::SOFT_OVERRIDE5, !on)
+                .with(Clocks::SOFT_OVERRIDE4, !on)
+                .with(Clocks::SOFT_OVERRIDE3, !on)
+                .with(Clocks::SOFT_OVERRIDE2, !on)
+                .with(Clocks::SOFT_OVERRIDE1, !on)
+                .with(Clocks::SOFT_OVERRIDE0, !on)
+        });
         regs.update_at(instance(engine), sdma::SDMA_CNTL, |old| {
             old.with(Cntl::AUTO_CTXSW_ENABLE, on)
                 .with(Cntl::TRAP_ENABLE, on)

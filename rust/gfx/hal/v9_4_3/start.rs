@@ -71,7 +71,7 @@ fn interrupt_when_idle(regs: &Regs, xcc: u8, on: bool) {
 
 /// Keeps RLC from gating clocks meanwhile (`gfx_v9_4_3_xcc_set_safe_mode`). Linux goes on without an
 /// answer, too.
-fn safe_mode(regs: &Regs, xcc: u8, on: bool) -> Result {
+pub(super) fn safe_mode(regs: &Regs, xcc: u8, on: bool) -> Result {
     let request = Value::zeroed()
         .with(Safe::CMD, true)
         .with(Safe::MESSAGE, on.into());
