@@ -9,8 +9,8 @@
 //!
 //! Source: Linux, `sdma_v4_4_2.c` and `sdma_v7_0.c`, where the queue is `adev->sdma.instance[i].ring`.
 //!
-//! Lock order: the lock of the state is a leaf. It is held while packets are written and while the queue
-//! is turned on, never while the engine works.
+//! Lock order: the lock of the state is a leaf but for that of what is kept. It is held while packets are written and while
+//! the queue is turned on, never while the engine works.
 
 use super::{
     Counts,
@@ -276,6 +276,8 @@ impl Copier {
         let old = core::mem::replace(&mut state.queue, Queue::On(line));
         state.late = Some(late);
         drop(state);
+        // What was submitted in an earlier life the engine doesn't touch any more, and nobody keeps more of it.
+        self.held.release();
         // Not under the lock: its memory is unmapped, and that flushes.
         drop(old);
         let answer = ticket.and_then(|ticket| self.look_out(ticket, Killable::No));
@@ -359,14 +361,17 @@ impl Copier {
     /// Gives memory back that a submission names or, if the engine may still touch it, keeps it until the engine was
     /// reset: the submission isn't done, and the engine was not reset since.
     pub(super) fn keep<T: Send + Sync + 'static>(&self, ticket: Ticket, memory: T) {
-        if self.progress(ticket) != Progress::Done && self.state.lock().life == ticket.life {
-            self.held.keep(memory);
+        if self.progress(ticket) == Progress::Done {
+            return;
         }
-    }
-
-    /// The engine was reset, or is off: frees what was kept.
-    pub(super) fn release(&self) {
-        self.held.release();
+        let state = self.state.lock();
+        if state.life == ticket.life {
+            // Under the lock, so that it isn't too late for whoever begins the next life.
+            self.held.keep(memory);
+        } else {
+            // Not under the lock: it is freed.
+            drop(state);
+        }
     }
 
     /// Whether the engine gets no further and is going to be reset.

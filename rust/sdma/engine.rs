@@ -74,9 +74,7 @@ impl Enabled {
         self.copier.suspend();
         self.reset_all()
             .and_then(|()| self.copier.start())
-            .inspect_err(|_| self.copier.stop())?;
-        self.copier.release();
-        Ok(())
+            .inspect_err(|_| self.copier.stop())
     }
 
     fn reset_all(&self) -> Result {

@@ -82,7 +82,6 @@ impl Copier {
             }
             return Err(error);
         }
-        self.release();
         parts.hal.prepare(parts.dev.device(), &parts.regs, engine)?;
         parts.hal.enable(&parts.regs, engine, true);
         match line {
