@@ -218,8 +218,8 @@ impl Nbio {
         use nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL as Cntl;
         let get = |name| u64::from(self.store.get(name).unwrap_or(0));
         let cntl = Value::<Cntl>::new(get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL") as u32);
-        let first = get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH") << 32
-            | get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW");
+        let high = get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_HIGH");
+        let first = (high << 32) | get("BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_BASE_LOW");
         let on = cntl.is_set(Cntl::DOORBELL_SELFRING_GPA_APER_EN);
         let aperture = on.then(|| (first, self.env.doorbells().file()));
         self.env.memory().bus.set_self_ring(aperture);
