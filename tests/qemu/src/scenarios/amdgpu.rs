@@ -138,6 +138,13 @@ fn with_node(scenario: Scenario, runs: &[Reached; 5]) -> Scenario {
     scenario.step(reached(name, pattern))
 }
 
+/// As [`started_on`] on Navi 48, with power management.
+pub fn started_with_management(scenario: Scenario) -> Scenario {
+    let mut scenario = scenario.scheduled_by(Scheduler::Mes);
+    scenario.machine = Machine::Pci;
+    with_node(started(scenario, &NAVI48_MANAGED), &RUNS_BY_MES)
+}
+
 /// The driver with firmware through the security processor.
 pub fn security_processor() -> Scenario {
     let about = "stock amdgpu.ko starts a cold device through its security processor";
