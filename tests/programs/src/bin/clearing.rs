@@ -31,6 +31,9 @@ const LEFT: u64 = 256 << 20;
 /// driver clears at once.
 const SIZES: [usize; 3] = [4096, (2 << 20) + 4096, 80 << 20];
 
+/// Allocations at once while the engine hangs.
+const AT_ONCE: u64 = 16;
+
 /// A buffer that takes the engine longer to clear than others' requests take.
 const LARGE: usize = 4 << 30;
 
@@ -231,10 +234,24 @@ fn stuck() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let before = gpu.available_memory()?;
     let flags = memory::ALLOC_VRAM | memory::ALLOC_WRITABLE;
-    for what in ["an allocation fails", "the next one does, too"] {
-        let result = raw::alloc(&kfd, gpu.id(), 0x7000_0000_0000, 1 << 20, 0, flags);
-        println!("ALLOC_MEMORY_OF_GPU: {result:?}");
-        check(what, result == Err(Errno::IO))?;
+    // Each of them learns of the resets at another moment.
+    let alloc = |n: u64| {
+        let va = 0x7000_0000_0000 + (n << 20);
+        raw::alloc(&kfd, gpu.id(), va, 1 << 20, 0, flags)
+    };
+    for what in ["allocations fail", "the next ones do, too"] {
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let alloc = &alloc;
+            let threads: Vec<_> = (0..AT_ONCE)
+                .map(|n| scope.spawn(move || alloc(n)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join()).collect()
+        });
+        println!("ALLOC_MEMORY_OF_GPU: {results:?}");
+        let all = results
+            .iter()
+            .all(|result| matches!(result, Ok(Err(Errno::IO))));
+        check(what, all)?;
     }
     // What the engine may still write is kept until it was reset.
     wait_for(&gpu, "the memory comes back", |left| left == before)?;
