@@ -257,7 +257,10 @@ impl Interrupts {
         let told = self
             .room(Which::Zero)
             .is_some_and(|(mut ring, size)| self.put(Which::Zero, &mut ring, size, &entry.0));
-        self.ring(Which::One).sent = told;
+        // If it was, the driver may have moved the read pointer by now, and is to be told of what comes next.
+        if !told {
+            self.ring(Which::One).sent = false;
+        }
     }
 
     /// A ring and its size, if it is enabled.

@@ -172,12 +172,12 @@ impl super::Hal for Hal {
         })
     }
 
-    /// As `gfx_v11_0_soft_reset`; for this generation Linux has none, and resets the whole device. MES is
-    /// halted by the scheduler, which also starts it again.
     fn gate_clocks(&self, regs: &Regs, on: bool) -> Result {
         clocks::gate(regs, on)
     }
 
+    /// As `gfx_v11_0_soft_reset`; for this generation Linux has none, and resets the whole device. MES is
+    /// halted by the scheduler, which also starts it again.
     fn soft_reset(&self, regs: &Regs) {
         regs.update(gc::CP_MEC_RS64_CNTL, |old| {
             old.with(Mec::MEC_HALT, true)
