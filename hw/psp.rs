@@ -49,6 +49,11 @@ layout! {
         FW_AT: 218[63:0] = "resp.fw_addr_lo+resp.fw_addr_hi";
         /// LOAD_TOC: the trusted memory region's size in bytes.
         TMR_NEEDED: 220[31:0] = "resp.tmr_size";
+        /// FB_FW_RESERV_ADDR and FB_FW_RESERV_EXT_ADDR: where in VRAM the part begins that firmware keeps.
+        KEPT_HIGH: 232[31:0] = "resp.uresp.fw_reserve_info.reserve_base_address_hi";
+        KEPT_LOW: 233[31:0] = "resp.uresp.fw_reserve_info.reserve_base_address_lo";
+        /// Its size in bytes.
+        KEPT_SIZE: 234[31:0] = "resp.uresp.fw_reserve_info.reserve_size";
     }
 }
 

@@ -169,8 +169,6 @@ fn the_run_list_controller_hands_firmware_out_when_all_of_it_is_there() {
     };
     assert_eq!(status, 0);
     assert_ne!(answer[4], 0);
-    // `psp_get_fw_reservation_info`: PSP_ERR_UNKNOWN_COMMAND, after which Linux goes on.
-    assert_eq!(cold.submit(0x50, &[]).0, 0x100);
     // In any order but the last, and without one of them.
     for part in PARTS.into_iter().filter(|&part| part != 88) {
         assert_eq!(cold.load(LOAD_IP_FW, part), 0);
@@ -190,6 +188,33 @@ fn the_run_list_controller_hands_firmware_out_when_all_of_it_is_there() {
     }
     cold.guest.device.reset();
     assert!(!cold.is_loaded());
+}
+
+/// `psp_get_fw_reservation_info`: the answer behind 64 bytes, high word first. `psp_update_fw_reservation`: the first
+/// part has to end with VRAM.
+#[test]
+fn firmware_keeps_parts_of_vram_and_tells_which() {
+    let mut cold = Cold::new();
+    cold.boot();
+    let mut part = |id| {
+        let (status, answer) = cold.submit(id, &[]);
+        assert_eq!(status, 0);
+        let start = u64::from(answer[16]) << 32 | u64::from(answer[17]);
+        start..start + u64::from(answer[18])
+    };
+    let [last, further] = [part(0x50), part(0x51)];
+    assert_eq!(last.end, cold.vram().size());
+    assert!(!further.is_empty() && further.end <= last.start);
+    assert_eq!(cold.guest.findings(), Vec::<String>::new());
+    for touched in [last.start, further.end - 4096] {
+        let mut cold = Cold::new();
+        cold.boot();
+        put(cold.vram(), touched, 0);
+        assert_eq!(cold.submit(0x50, &[]).0, 0);
+        cold.guest.expect_violation(&format!(
+            "written to the part of VRAM that it keeps, at {touched:#x}"
+        ));
+    }
 }
 
 /// Of the graphics core there is only what says that it has firmware.

@@ -23,6 +23,7 @@
 
 mod autoload;
 mod boot;
+pub(super) mod kept;
 mod ring;
 
 use crate::device::{Env, IpBlock, Refused};
@@ -48,6 +49,8 @@ pub struct Takes {
     pub kinds: &'static [(u32, Kind)],
     /// The trusted memory region is there from power-on: a driver names none.
     pub boot_time_tmr: bool,
+    /// The secure OS tells which parts of VRAM firmware keeps, from this version on; `None`: none does.
+    pub tells_parts: Option<u32>,
     /// Who hands parts out to the engines; `None`: the processor does, as they come.
     pub autoload: Option<Autoload>,
 }
@@ -140,6 +143,12 @@ impl Psp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a secure OS of this version tells which parts of VRAM firmware keeps.
+    fn tells_parts(&self, version: Option<u32>) -> bool {
+        let since = self.takes.tells_parts;
+        since.is_some_and(|since| version.is_some_and(|version| version >= since))
+    }
+
     /// Whether the secure OS takes nothing, by a rule.
     fn hangs(&self, state: &State) -> bool {
         state.hangs == Some(self.env.rules().changes())
@@ -155,6 +164,9 @@ impl Psp {
         if started.is_some() {
             state.starting = started;
             state.answer = control::DONE;
+            if self.tells_parts(started) {
+                kept::mark(&*self.env);
+            }
         }
         Ok(())
     }
@@ -263,6 +275,9 @@ impl IpBlock for Psp {
             state.secure_os = before.secure_os;
             state.tmr = before.tmr;
             state.answer = control::DONE;
+            if self.tells_parts(state.secure_os) {
+                kept::mark(&*self.env);
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ mod messages;
 mod table;
 
 use super::power::Power;
+use super::psp::kept;
 use crate::device::firmware::Firmware;
 use crate::device::load::Load;
 use crate::device::{Env, IpBlock, Refused};
@@ -91,6 +92,7 @@ impl Smu {
 
     /// Takes a message.
     fn ask(&self, state: &mut State, asked: u32) {
+        kept::check(&*self.env);
         let given = state.argument;
         state.message = asked;
         self.carry_out(state, asked);

@@ -317,6 +317,7 @@ pub const CPX: Chip = Chip {
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
         boot_time_tmr: true,
+        tells_parts: None,
         autoload: None,
     },
     smu: |env, copies, xccs| Box::new(Smu::new(env, copies, xccs)),

@@ -245,6 +245,7 @@ pub const CHIP: Chip = Chip {
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
         boot_time_tmr: true,
+        tells_parts: Some(0x003a_0e14),
         autoload: Some(psp::Autoload {
             needs: NEEDED,
             gives: &[

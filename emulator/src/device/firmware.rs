@@ -37,6 +37,8 @@ struct Held {
     /// All of it, since the device started warm.
     all: bool,
     some: BTreeSet<Firmware>,
+    /// It keeps parts of VRAM.
+    keeps: bool,
 }
 
 impl Inventory {
@@ -68,11 +70,22 @@ impl Inventory {
         self.held().some.remove(&firmware)
     }
 
+    /// Whether it keeps parts of VRAM for itself, which nobody else may write.
+    pub fn keeps(&self) -> bool {
+        self.held().keeps
+    }
+
+    /// From now on it does, or doesn't.
+    pub fn keep(&self, keeps: bool) {
+        self.held().keeps = keeps;
+    }
+
     /// Start-up state: none of it, or all.
     pub fn reset(&self, all: bool) {
-        let mut held = self.held();
-        held.all = all;
-        held.some.clear();
+        *self.held() = Held {
+            all,
+            ..Held::default()
+        };
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {

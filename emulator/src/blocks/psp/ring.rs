@@ -4,7 +4,7 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_psp.c` (`psp_ring_cmd_submit`, `psp_cmd_submit_buf`).
 
-use super::{undefined, Kind, Psp, State, VMID};
+use super::{kept, undefined, Kind, Psp, State, VMID};
 use crate::device::firmware::Firmware;
 use crate::device::{Env, Refused};
 use crate::memory::{Hub, VmFault, PAGE};
@@ -78,6 +78,7 @@ impl Ring {
 impl Psp {
     /// Executes the frame at an address.
     pub(super) fn frame(&self, state: &mut State, at: u64) -> Result<(), Refused> {
+        kept::check(&*self.env);
         let space = self.env.memory().space(Hub::Mm, VMID);
         let wrong = |fault: VmFault| Refused::Undefined(format!("a frame: {fault}"));
         let mut frame = Frame::zeroed();
@@ -187,9 +188,18 @@ impl Psp {
             command::AUTOLOAD_RLC if self.takes.autoload.is_some() => {
                 self.autoload(state).map_err(wrong)?;
             }
-            // Which part of VRAM firmware keeps, the ROM doesn't say either: Linux goes on without.
             command::RESERVED_PART | command::RESERVED_FURTHER => {
-                return Err((error::UNKNOWN_COMMAND, None));
+                let parts = kept::parts(self.env.memory().vram.size());
+                // Linux goes on without an answer.
+                let parts = parts.filter(|_| self.tells_parts(state.secure_os));
+                let [last, further] = parts.ok_or((error::UNKNOWN_COMMAND, None))?;
+                let part = match id {
+                    command::RESERVED_PART => last,
+                    _ => further,
+                };
+                words.set(Command::KEPT_HIGH, (part.start >> 32) as u32);
+                words.set(Command::KEPT_LOW, part.start as u32);
+                words.set(Command::KEPT_SIZE, (part.end - part.start) as u32);
             }
             command::SPATIAL_PART if words.get(Command::SPATIAL_MODE) == ONE_PARTITION => {}
             // Trusted applications and the like: there are none, and drivers go on without.
