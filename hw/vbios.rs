@@ -50,6 +50,16 @@ const LONG: usize = 64;
 const NORMAL: usize = 32;
 
 layout! {
+    /// The table of the card's firmware. Versions 3.4 and 3.5 have the last field at this place; others don't have it.
+    pub struct FirmwareInfo: [u32; 27] = "struct atom_firmware_info_v3_4" {
+        FIRMWARE_SIZE: 0[15:0] = "table_header.structuresize";
+        FIRMWARE_FORMAT: 0[23:16] = "table_header.format_revision";
+        FIRMWARE_CONTENT: 0[31:24] = "table_header.content_revision";
+        REVISION: 1[31:0] = "firmware_revision";
+        /// What firmware keeps at the end of VRAM, in KiB.
+        KEPT_KIB: 21[31:0] = "fw_reserved_size_in_kb";
+    }
+
     /// The table of memory controllers. Version 4.0, that of the chips here, is the one that is read.
     pub struct UmcInfo: [u32; 21] = "struct atom_umc_info_v4_0" {
         SIZE: 0[15:0] = "table_header.structuresize";
@@ -65,7 +75,10 @@ layout! {
 }
 
 /// The layouts of this file.
-pub const LAYOUTS: &[LayoutInfo] = &[LayoutInfo::of::<UmcInfo>()];
+pub const LAYOUTS: &[LayoutInfo] = &[
+    LayoutInfo::of::<FirmwareInfo>(),
+    LayoutInfo::of::<UmcInfo>(),
+];
 
 /// Kinds of memory on a card (`enum atom_dgpu_vram_type`).
 pub mod memory {
@@ -169,9 +182,29 @@ impl<'a> Image<'a> {
 
     /// Revision of the firmware, 0 where the image has none.
     pub fn version(&self) -> u32 {
-        self.table(FIRMWARE_INFO)
-            .and_then(|at| u32_at(self.bytes, at.wrapping_add(4)))
+        self.firmware_info(FirmwareInfo::REVISION.word())
             .unwrap_or(0)
+    }
+
+    /// Bytes at the end of VRAM that firmware keeps for itself; 0 where the image doesn't tell.
+    pub fn kept(&self) -> u64 {
+        let kept = self.firmware_info(0).and_then(|head| {
+            let mut info = FirmwareInfo::zeroed();
+            info.0[0] = head;
+            let version = (
+                info.get(FirmwareInfo::FIRMWARE_FORMAT),
+                info.get(FirmwareInfo::FIRMWARE_CONTENT),
+            );
+            let kib = self.firmware_info(FirmwareInfo::KEPT_KIB.word());
+            kib.filter(|_| matches!(version, (3, 4 | 5)))
+        });
+        u64::from(kept.unwrap_or(0)) << 10
+    }
+
+    /// A word of the table of the card's firmware.
+    fn firmware_info(&self, word: usize) -> Option<u32> {
+        let at = self.table(FIRMWARE_INFO)?;
+        u32_at(self.bytes, at.wrapping_add(word.wrapping_mul(4)))
     }
 
     /// What each die's memory is. None where the image doesn't tell, or in another way.

@@ -46,7 +46,10 @@ use crate::{
         Versions, //
     },
     vbios::Vbios,
-    vram::Vram, //
+    vram::{
+        Sizes,
+        Vram, //
+    }, //
 };
 use kernel::{
     device::{
@@ -198,14 +201,18 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
             "the memory controller places VRAM where no room is left for the GART\n"
         )
     })?;
+    let vbios = Vbios::read(pdev, nbio, &regs)?;
     let vram = Vram::new(
         Devres::new(dev, aperture)?,
         &regs,
         layout,
         nbio.hole(),
         pdev.resource_start(0)?,
-        vram_size,
-        visible,
+        Sizes {
+            all: vram_size,
+            visible,
+            kept: vbios.as_ref().map_or(0, Vbios::kept),
+        },
     )?;
     let fw_versions = match &firmware {
         Some(files) => Some(files.versions()?),
@@ -227,7 +234,6 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     };
     let rev_id = nbio.revision(&regs);
     let mut chip = gfx::read_chip(versions, gfx, &regs, rev_id, vram_size, visible)?;
-    let vbios = Vbios::read(pdev, nbio, &regs)?;
     if let Some(memory) = vbios.as_ref().and_then(Vbios::memory) {
         chip.vram = chip::VramKind {
             kind: memory.kind,

@@ -143,6 +143,11 @@ impl Enabled {
         self.turn_on(Some(Block::Gc))
     }
 
+    /// The memory that it translates to.
+    pub(crate) fn vram(&self) -> &Vram {
+        &self.vram
+    }
+
     /// A page of system memory for accesses that lead nowhere.
     pub(crate) fn stray_page(&self) -> &Words {
         &self.strays.system

@@ -26,7 +26,8 @@ use crate::{
             Command, //
         }, //
     },
-    regs::Regs, //
+    regs::Regs,
+    vram::Vram, //
 };
 use kernel::{
     fmt,
@@ -39,6 +40,7 @@ use kernel::{
 };
 
 mod hal;
+mod kept;
 mod ring;
 
 pub(crate) use hal::{
@@ -66,6 +68,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) dev: &'a Arc<Handle>,
     pub(crate) regs: &'a Arc<Regs>,
     pub(crate) gart: &'a Arc<Gart>,
+    pub(crate) vram: &'a Vram,
     pub(crate) interface: &'static Interface,
 }
 
@@ -79,17 +82,18 @@ pub(crate) struct Psp {
 }
 
 impl Psp {
-    /// Starts the secure OS, unless it runs, and sets the trusted memory region up.
+    /// Starts the secure OS, unless it runs, leaves to firmware what it keeps of VRAM, and sets the trusted memory region up.
     ///
     /// # Errors
     ///
-    /// ENOMEM; EINVAL when a component can't be used; ETIME when the processor doesn't answer; EIO when it
+    /// ENOMEM; EBUSY when the driver uses what firmware keeps; EINVAL when a component can't be used; ETIME when the processor doesn't answer; EIO when it
     /// refuses; ENODEV when the device is gone. Logged.
     pub(crate) fn start(parts: &Parts<'_>, os: Option<&SecureOs<'_>>) -> Result<Self> {
         let Parts {
             dev,
             regs,
             gart,
+            vram,
             interface,
         } = *parts;
         let image = KernelBuf::aligned(gart, IMAGE, IMAGE)?;
@@ -115,6 +119,7 @@ impl Psp {
             ring,
             image,
         };
+        psp.leave_kept_parts(vram)?;
         if !interface.autoload {
             // The region is there from power-on: nothing is named (`psp_prep_tmr_cmd_buf` without a buffer).
             let region = of(command::SETUP_TMR).with(Command::TMR_FLAGS, TWO_ADDRESSES);
@@ -194,30 +199,32 @@ impl Psp {
     }
 
     fn command(&mut self, name: fmt::Arguments<'_>, command: Command) -> Result {
-        let dev = self.dev.device();
-        match self.ring.submit(&command) {
-            Ok(0) => Ok(()),
-            Ok(status) => {
+        match self.ask(name, &command)? {
+            0 => Ok(()),
+            status => {
                 dev_err!(
-                    dev,
+                    self.dev.device(),
                     "the security processor refuses {}: status {:#x}\n",
                     name,
                     status
                 );
                 Err(EIO)
             }
-            Err(error) => {
-                let alive = self.regs.read(self.interface.mailboxes.alive);
-                dev_err!(
-                    dev,
-                    "the security processor doesn't answer {} ({:?}; its sign of life is {:#x})\n",
-                    name,
-                    error,
-                    alive
-                );
-                Err(error)
-            }
         }
+    }
+
+    /// Has a command done that may be refused, and returns its status.
+    fn ask(&mut self, name: fmt::Arguments<'_>, command: &Command) -> Result<u32> {
+        self.ring.submit(command).inspect_err(|error| {
+            let alive = self.regs.read(self.interface.mailboxes.alive);
+            dev_err!(
+                self.dev.device(),
+                "the security processor doesn't answer {} ({:?}; its sign of life is {:#x})\n",
+                name,
+                error,
+                alive
+            );
+        })
     }
 }
 

@@ -60,6 +60,11 @@ impl Vbios {
         &self.0
     }
 
+    /// Bytes at the end of VRAM that firmware keeps for itself, as the image states.
+    pub(crate) fn kept(&self) -> u64 {
+        self.image().map_or(0, |image| image.kept())
+    }
+
     /// The memory of one of the card's dies.
     pub(crate) fn memory(&self) -> Option<Memory> {
         let found = self.image()?.memory()?;

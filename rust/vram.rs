@@ -26,6 +26,7 @@ use crate::{
         VramOffset, //
     }, //
 };
+use core::ops::Range;
 use kernel::{
     alloc::flags::GFP_KERNEL_ACCOUNT,
     devres::Devres,
@@ -55,9 +56,19 @@ const ONE_PAGE: Alignment = Alignment::new::<4096>();
 const LARGE: u64 = 2 << 20;
 const LARGE_PAGE: Alignment = Alignment::new::<{ 2 << 20 }>();
 
-/// What firmware keeps at the end of VRAM when no VBIOS states it: `AMDGPU_VBIOS_...` in
-/// `amdgpu_ttm.c`, `DISCOVERY_TMR_OFFSET` and the trusted memory region, 280 MiB.
+/// What firmware keeps at the end of VRAM at least: what Linux leaves it on an MI308X without a VBIOS
+/// (`amdgpu_ttm_init_fw_resv_region`).
 const FIRMWARE_RESERVED: u64 = 280 << 20;
+
+/// How large it is, in bytes.
+pub(crate) struct Sizes {
+    /// All of it.
+    pub(crate) all: u64,
+    /// What BAR 0 maps.
+    pub(crate) visible: u64,
+    /// What firmware keeps at the end, as the VBIOS states.
+    pub(crate) kept: u64,
+}
 
 /// The memory of a GPU.
 #[pin_data]
@@ -69,34 +80,39 @@ pub(crate) struct Vram {
     flush_at: u32,
     /// Physical address of BAR 0.
     phys: u64,
+    /// Bytes in all.
+    size: u64,
     /// Bytes that can be given out.
     usable: u64,
     buddy: GpuBuddy,
     /// What is never given back.
     #[pin]
     forever: Mutex<KVec<Blocks>>,
+    /// What is left to firmware.
+    #[pin]
+    left: Mutex<KVec<(Range<u64>, Blocks)>>,
 }
 
 /// Blocks that were given out; given back when dropped.
 type Blocks = Pin<KBox<AllocatedBlocks>>;
 
 impl Vram {
-    /// `size` bytes of VRAM behind a BAR 0 that maps `visible` of them. HDP is flushed by the register at an offset
-    /// of BAR 5.
+    /// The VRAM behind BAR 0. HDP is flushed by the register at an offset of BAR 5.
     pub(crate) fn new(
         aperture: Devres<Aperture>,
         regs: &Arc<Regs>,
         layout: Layout,
         flush_at: u32,
         phys: u64,
-        size: u64,
-        visible: u64,
+        sizes: Sizes,
     ) -> Result<Arc<Self>> {
+        let size = sizes.all;
         // A small VRAM is an emulated one, whose firmware is small too.
         let reserved = FIRMWARE_RESERVED
             .min(size / 16)
+            .max(sizes.kept)
             .max(discovery::OFFSET_FROM_END);
-        let usable = visible.min(size.saturating_sub(reserved));
+        let usable = sizes.visible.min(size.saturating_sub(reserved));
         let usable = usable.saturating_sub(usable % PAGE);
         let buddy = GpuBuddy::new(GpuBuddyParams {
             base_offset: 0,
@@ -120,9 +136,11 @@ impl Vram {
                 layout,
                 flush_at,
                 phys,
+                size,
                 usable,
                 buddy,
                 forever <- new_mutex!(forever, "rkfd VRAM"),
+                left <- new_mutex!(KVec::new(), "rkfd VRAM of firmware"),
             }),
             GFP_KERNEL,
         )
@@ -163,6 +181,11 @@ impl Vram {
         self.phys.wrapping_add(offset.get())
     }
 
+    /// Bytes in all.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Bytes that can be given out in all.
     pub(crate) fn usable(&self) -> u64 {
         self.usable
@@ -199,6 +222,37 @@ impl Vram {
         self.forever.lock().push(blocks, GFP_KERNEL)?;
         self.zero(start, len)?;
         Ok(VramOffset::new(start))
+    }
+
+    /// Leaves a part to firmware for good. Doing so again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// EBUSY when some of it was given out, ENOMEM.
+    pub(crate) fn leave(&self, part: Range<u64>) -> Result {
+        // Nothing behind that is given out.
+        let end = part.end.min(self.usable);
+        let end = end.saturating_add(PAGE.saturating_sub(1));
+        let start = part.start.saturating_sub(part.start % PAGE);
+        let part = start..end.saturating_sub(end % PAGE);
+        if part.is_empty() {
+            return Ok(());
+        }
+        let mut left = self.left.lock();
+        if left.iter().any(|(before, _)| *before == part) {
+            return Ok(());
+        }
+        let blocks = self.buddy.alloc_blocks(
+            GpuBuddyAllocMode::Range(part.clone()),
+            part.end.saturating_sub(part.start),
+            ONE_PAGE,
+            GpuBuddyAllocFlags::default(),
+        );
+        let blocks = KBox::pin_init(blocks, GFP_KERNEL);
+        // The allocator has other errors for what can't be had.
+        let blocks = blocks.map_err(|error| if error == ENOMEM { ENOMEM } else { EBUSY })?;
+        left.push((part, blocks), GFP_KERNEL)?;
+        Ok(())
     }
 
     /// Clears a range, a piece at a time: the device may go in between.

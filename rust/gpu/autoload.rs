@@ -74,6 +74,7 @@ pub(crate) fn start(parts: &Parts<'_>, files: &Set<Autoload>) -> Result<Starts> 
         dev,
         regs,
         gart: &gart,
+        vram,
         interface: psp::hal(versions.gc).interface().ok_or(ENODEV)?,
     };
     hand_out(&processor, &enabled, files, |starts| {

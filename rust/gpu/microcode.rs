@@ -168,6 +168,7 @@ impl Microcode {
             dev: &self.dev,
             regs: &self.regs,
             gart: &self.gart,
+            vram: self.gmc.vram(),
             interface: self.interface.ok_or(ENODEV)?,
         })
     }

@@ -45,6 +45,9 @@ pub(crate) struct Interface {
     /// The run list controller hands firmware out, and the trusted memory region is there for that from
     /// power-on: nobody asks for it or gives it up (`psp_skip_tmr`).
     pub(crate) autoload: bool,
+    /// The version from which on the secure OS tells which parts of VRAM firmware keeps
+    /// (`psp_update_fw_reservation`); `None`: none does.
+    pub(super) tells_parts: Option<u32>,
     /// The file that has it.
     pub(crate) file: &'static CStr,
     /// Whether the firmware of the power management is so early that other parts of the file are for it.

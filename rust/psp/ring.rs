@@ -135,8 +135,19 @@ impl Ring {
             ANSWER,
         );
         answered.map_err(|error| if error == ENODEV { ENODEV } else { etime() })?;
-        const STATUS: usize = COMMAND + Command::STATUS.word();
-        self.pages.read(STATUS)
+        self.answer(Command::STATUS.word())
+    }
+
+    /// A word of the last command's buffer, in which the answer is.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL beyond its end.
+    pub(super) fn answer(&self, word: usize) -> Result<u32> {
+        if word >= Command::WORDS {
+            return Err(EINVAL);
+        }
+        self.pages.read(COMMAND.saturating_add(word))
     }
 }
 

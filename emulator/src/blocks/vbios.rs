@@ -34,6 +34,9 @@ mod own {
     pub(super) const UMC_INFO: usize = 0x540;
 }
 
+/// What firmware keeps at the end of VRAM.
+const KEPT_KIB: u32 = (super::psp::kept::SIZE >> 10) as u32;
+
 /// Indices in `struct atom_master_list_of_data_tables_v2_1`, and how many there are.
 const FIRMWARE_INFO: usize = 4;
 const INDIRECT_ACCESS: usize = 23;
@@ -118,9 +121,9 @@ impl Card {
         rom.put(own::PCI_DATA + 20, &[NO_CODE, LAST]);
     }
 
-    /// `struct atom_firmware_info_v3_1`. The clocks are this model's own: nothing depends on them.
+    /// `struct atom_firmware_info_v3_4`. The clocks are this model's own: nothing depends on them.
     fn firmware_info(&self, rom: &mut Image) {
-        rom.table(own::FIRMWARE_INFO, 68, (3, 1));
+        rom.table(own::FIRMWARE_INFO, 108, (3, 4));
         let mut long =
             |offset, value: u32| rom.put(own::FIRMWARE_INFO + offset, &value.to_le_bytes());
         // Version, graphics clock, memory clock (in 10 kHz), capabilities.
@@ -128,6 +131,7 @@ impl Card {
         long(8, 13_200);
         long(12, 9_000);
         long(24, self.scratch);
+        long(84, KEPT_KIB);
     }
 
     /// `struct atom_umc_info_v4_0`: no error correction by default.

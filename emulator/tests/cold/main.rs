@@ -94,7 +94,9 @@ fn the_rom_has_what_the_stock_driver_reads() {
             "firmwareinfo, indirectioaccess and umc_info alone"
         );
         let info = &rom[table(4)..];
-        assert_eq!((u16_at(info, 0), &info[2..4]), (68, &[3, 1][..]));
+        assert_eq!((u16_at(info, 0), &info[2..4]), (108, &[3, 4][..]));
+        // `amdgpu_atomfirmware_get_fw_reserved_fb_size`: KiB at the end, which discovery's last 64 are part of.
+        assert!((64..=1 << 20).contains(&u32_at(info, 84)));
         // `struct atom_umc_info_v4_0`: channels, each with 2 to that power bits; and the maker's number in the fifth scratch
         // register (`amdgpu_atomfirmware_get_umc_info`).
         let memory = &rom[table(24)..];

@@ -41,6 +41,7 @@ static INTERFACE: Interface = Interface {
         (boot::SECURE_OS, Component::SecureOs),
     ],
     autoload: false,
+    tells_parts: None,
     file: c"amdgpu/psp_13_0_6_sos.bin",
     // `psp_v13_0_is_aux_sos_load_required`: below version 85.115.0.
     is_earlier: |regs| regs.read_word(SCRATCH) < 0x0055_7300,

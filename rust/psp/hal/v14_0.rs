@@ -40,6 +40,7 @@ static INTERFACE: Interface = Interface {
         (boot::SECURE_OS, Component::SecureOs),
     ],
     autoload: true,
+    tells_parts: Some(0x003a_0e14),
     file: c"amdgpu/psp_14_0_3_sos.bin",
     is_earlier: |_| false,
 };
