@@ -18,6 +18,7 @@ use crate::{
                 CC_GC_SHADER_ARRAY_CONFIG as Config,
                 CP_MEC_RS64_CNTL as Mec,
                 GC_USER_SHADER_ARRAY_CONFIG as UserConfig,
+                GRBM_CNTL as Bus,
                 GRBM_GFX_INDEX as Index,
                 GRBM_SOFT_RESET as Reset,
                 RLC_RLCS_BOOTLOAD_STATUS as Boot,
@@ -170,6 +171,13 @@ impl super::Hal for Hal {
             ),
             vmid: id.get(Id::VM_ID),
         })
+    }
+
+    /// How long a register's read may take (`gfx_v12_0_constants_init`).
+    fn set_golden(&self, regs: &Regs) {
+        regs.update(gc::GRBM_CNTL, |old| {
+            old.having(Bus::READ_TIMEOUT.is::<0xff>())
+        });
     }
 
     fn gate_clocks(&self, regs: &Regs, on: bool) -> Result {

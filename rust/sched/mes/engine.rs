@@ -157,6 +157,8 @@ impl Engine {
     /// Starts MES and the rings of both pipes (`mes_v12_0_kiq_hw_init`).
     pub(super) fn start(parts: &Arc<Parts>) -> Result<Arc<Self>> {
         init_vmids(parts);
+        // Here, since a reset of the engines takes them away, and queues start anew after it.
+        parts.gfx.set_golden();
         let regs = parts.gfx.regs();
         let (first, last) = MEC_DOORBELLS;
         regs.write(gc::CP_MEC_DOORBELL_RANGE_LOWER, Value::new(first << 3));

@@ -11,9 +11,12 @@ use crate::{
                 GRBM_SOFT_RESET as Reset,
                 SDMA0_CNTL as Cntl,
                 SDMA0_MCU_CNTL as Mcu,
-                SDMA0_UTCL1_CNTL as Utcl1, //
+                SDMA0_UTCL1_CNTL as Utcl1,
+                SDMA0_UTCL1_PAGE as Page,
+                SDMA0_WATCHDOG_CNTL as Watchdog, //
             },
-            AnyReg, //
+            AnyReg,
+            Value, //
         },
         value::Bounded, //
     },
@@ -51,6 +54,14 @@ const QUEUE_STRIDE: u32 = 0x58;
 /// From RB_CNTL to CONTEXT_STATUS (`hqd_sdma_dump_v12`).
 const SHOWN: [(AnyReg, u32); 1] = [(gc::SDMA0_QUEUE0_RB_CNTL.any(), 49)];
 
+/// After how long a queue counts as hanging, in units of 100 ms: the driver's own limit (`usec_timeout`).
+const HANGS_AFTER: u64 = 1;
+/// What UTCL1_PAGE keeps besides the cache's policies, of which the former is a read's that doesn't allocate, and the
+/// latter a write's around the cache (`sdma_common.h`, `CACHE_READ_POLICY_L2__NOA`, `CACHE_WRITE_POLICY_L2__BYPASS`).
+const PAGE_KEEPS: u32 = 0x00ff_0fff;
+const READ_WITHOUT_ALLOCATING: u64 = 2;
+const WRITE_AROUND: u64 = 3;
+
 /// TIMEOUT: until a reset has taken effect.
 const SETTLE: Delta = Delta::from_micros(100);
 
@@ -73,14 +84,22 @@ impl super::Hal for Hal {
     }
 
     fn prepare(&self, _: &Device, regs: &Regs, engine: u32) -> Result {
-        // Its firmware is in place, and is let run here.
-        regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
-            old.with(Mcu::HALT, false).with(Mcu::RESET, false)
+        regs.update(gc::SDMA0_WATCHDOG_CNTL.at(engine, STRIDE), |old| {
+            old.having(Watchdog::QUEUE_HANG_COUNT.is::<HANGS_AFTER>())
         });
         regs.update(gc::SDMA0_UTCL1_CNTL.at(engine, STRIDE), |old| {
             // Addresses that aren't copied are answered, too.
             old.having(Utcl1::RESP_MODE.is::<3>())
                 .having(Utcl1::REDO_DELAY.is::<9>())
+        });
+        regs.update(gc::SDMA0_UTCL1_PAGE.at(engine, STRIDE), |old| {
+            Value::<Page>::new(old.bits() & PAGE_KEEPS)
+                .having(Page::RD_L2_POLICY.is::<READ_WITHOUT_ALLOCATING>())
+                .having(Page::WR_L2_POLICY.is::<WRITE_AROUND>())
+        });
+        // Its firmware is in place, and is let run here.
+        regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
+            old.with(Mcu::HALT, false).with(Mcu::RESET, false)
         });
         Ok(())
     }
