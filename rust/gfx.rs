@@ -34,6 +34,7 @@ mod hal;
 mod hqd;
 mod info;
 mod occupancy;
+mod safe_mode;
 mod waves;
 
 pub(crate) use debug::{
@@ -146,6 +147,20 @@ impl Gfx {
         self.hal.set_golden(&self.regs);
     }
 
+    /// Does something while the run list controller of an XCC gates no clocks.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone; then nothing was done.
+    pub(crate) fn in_safe_mode<R>(&self, xcc: u8, f: impl FnOnce() -> R) -> Result<R> {
+        safe_mode::within(&self.regs, xcc, self.hal.registers(), f)
+    }
+
+    /// As of [`Hal::gate_clocks`].
+    pub(crate) fn gate_clocks(&self, on: bool) -> Result {
+        self.hal.gate_clocks(&self.regs, on)
+    }
+
     /// As of [`Hal::chain_xnack`].
     pub(crate) fn chain_xnack(&self, version: u32) -> bool {
         self.hal.chain_xnack(&self.regs, version)
@@ -190,39 +205,6 @@ impl Gfx {
     /// Word on BAR 5 of the register with the layout of addresses in memory.
     pub(crate) fn gb_addr_config_word(&self) -> Option<u32> {
         self.regs.word(self.hal.registers().addresses, 0)
-    }
-}
-
-/// The clocks of what is idle are gated; dropped, they run.
-pub(crate) struct ClockGates {
-    gfx: Arc<Gfx>,
-}
-
-impl ClockGates {
-    /// Gates them. The firmware runs.
-    ///
-    /// # Errors
-    ///
-    /// ENODEV when the device is gone.
-    pub(crate) fn new(gfx: &Arc<Gfx>) -> Result<Self> {
-        let gates = Self { gfx: gfx.clone() };
-        gates.renew()?;
-        Ok(gates)
-    }
-
-    /// Gates them again, after a reset has the clocks run.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Self::new`].
-    pub(crate) fn renew(&self) -> Result {
-        self.gfx.hal.gate_clocks(&self.gfx.regs, true)
-    }
-}
-
-impl Drop for ClockGates {
-    fn drop(&mut self) {
-        let _ = self.gfx.hal.gate_clocks(&self.gfx.regs, false);
     }
 }
 

@@ -29,7 +29,6 @@ use crate::{
         Starts, //
     },
     gfx::{
-        ClockGates,
         Gfx,
         PipeInterrupts,
         WatchPoint, //
@@ -100,6 +99,7 @@ use kernel::{
 
 pub(crate) mod autoload;
 mod awake;
+mod clocks;
 mod counters;
 mod events;
 mod hal;
@@ -118,6 +118,7 @@ pub(crate) use registry::Gpus;
 pub(crate) use reset::reset_device;
 pub(crate) use upcalls::Upcalls;
 
+use clocks::Gates;
 use counters::Counters;
 use steps::Steps;
 
@@ -392,7 +393,7 @@ pub(crate) struct Running<'bound> {
     // Before the scheduler stops, so that no reset starts it again.
     _watch: hang::Watch,
     _scheduler: sched::Started,
-    _gates: Arc<ClockGates>,
+    _gates: Arc<Gates>,
     _sdma: Arc<sdma::Enabled>,
     _pipe_interrupts: Arc<PipeInterrupts>,
     _fault_interrupts: Arc<FaultInterrupts>,
@@ -544,7 +545,7 @@ impl<'bound> Running<'bound> {
                 nbio_hal,
                 gpu.chip.sdma_counts.engines(),
             )?)?,
-            _gates: steps.made(ClockGates::new(&gpu.gfx)?)?,
+            _gates: steps.made(Gates::new(&gpu.gfx, &gpu.hubs)?)?,
             _scheduler: sched::Started::new(&gpu.dev, &gpu.scheduler)?,
             _watch: hang::Watch::new(
                 &hangs,

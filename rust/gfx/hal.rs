@@ -66,6 +66,9 @@ pub(crate) struct Registers {
     pub(super) capture_clock: AnyReg,
     pub(super) clock_low: AnyReg,
     pub(super) clock_high: AnyReg,
+    /// Asks the run list controller for something, and for what: 1, for its safe mode.
+    pub(super) safe_command: AnyField<1>,
+    pub(super) safe_message: AnyField<4>,
     /// The first of the selected HQD's registers, which are in the order of an MQD's words.
     pub(super) first_of_hqd: AnyReg,
     /// Whether a queue is on the selected HQD, and the word of its doorbell on the BAR.
@@ -98,6 +101,8 @@ macro_rules! registers {
             capture_clock: $gc::RLC_CAPTURE_GPU_CLOCK_COUNT.any(),
             clock_low: $gc::RLC_GPU_CLOCK_COUNT_LSB.any(),
             clock_high: $gc::RLC_GPU_CLOCK_COUNT_MSB.any(),
+            safe_command: $gc::RLC_SAFE_MODE.field($gc::RLC_SAFE_MODE::CMD),
+            safe_message: $gc::RLC_SAFE_MODE.field($gc::RLC_SAFE_MODE::MESSAGE),
             first_of_hqd: $gc::CP_MQD_BASE_ADDR.any(),
             active: $gc::CP_HQD_ACTIVE.field($gc::CP_HQD_ACTIVE::ACTIVE),
             doorbell: $gc::CP_HQD_PQ_DOORBELL_CONTROL

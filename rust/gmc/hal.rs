@@ -70,6 +70,9 @@ pub(crate) trait Hal: Sync {
     /// Sets up what only this graphics hub has, after its caches.
     fn prepare_hub(&self, _regs: &Regs, _instance: u8) {}
 
+    /// Gates the clocks of what is idle between the memory and who uses it, or has them run.
+    fn gate_clocks(&self, _regs: &Regs, _on: bool) {}
+
     /// The process that has an address space now.
     fn pasid_of(&self, regs: &Regs, vmid: u32) -> Option<u32>;
 }

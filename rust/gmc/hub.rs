@@ -115,6 +115,11 @@ impl Hubs {
         self.hal.prepare(&self.regs, layout.vram_start);
     }
 
+    /// Gates the clocks of what is idle around them, or has them run.
+    pub(crate) fn gate_clocks(&self, on: bool) {
+        self.hal.gate_clocks(&self.regs, on);
+    }
+
     /// Has hubs of a kind, or all, send faulting accesses to the default page instead of stopping the GPU.
     pub(super) fn set_fault_defaults(&self, kind: Option<Block>) {
         for hub in self.of(kind) {

@@ -3,12 +3,10 @@
 //! The steps of bring-up that a reset of the whole device undoes, in the order in which they were made: in the same
 //! order they are made again.
 
+use super::clocks::Gates;
 use crate::{
     firmware::AnySet,
-    gfx::{
-        ClockGates,
-        PipeInterrupts, //
-    },
+    gfx::PipeInterrupts,
     glue::pci::Master,
     gmc::{
         self,
@@ -106,7 +104,7 @@ impl Step for FaultInterrupts {
     }
 }
 
-impl Step for ClockGates {
+impl Step for Gates {
     fn again(&self, _: &AnySet) -> Result {
         self.renew()
     }

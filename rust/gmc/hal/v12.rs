@@ -27,10 +27,12 @@ use crate::{
             WRITEABLE, //
         },
         regs::{
+            athub_4_1_0 as athub,
             gc_12_0_0::{
                 self as gc,
                 GCVM_INVALIDATE_ENG0_REQ as Request, //
             },
+            hdp_7_0_0 as hdp,
             osssys_7_0_0 as oss, //
         }, //
     },
@@ -39,6 +41,8 @@ use crate::{
         Tables, //
     }, //
 };
+
+mod clocks;
 
 /// A hub's table: there is no XNACK, so a fault is final. The start-up values are
 /// `regGCVM_L2_CNTL3_DEFAULT` and so on; those of the multimedia hub are the same.
@@ -89,7 +93,7 @@ pub(super) struct Hal;
 
 impl super::Hal for Hal {
     fn tables(&self) -> Tables {
-        &[&gc::TABLE, &oss::TABLE]
+        &[&athub::TABLE, &gc::TABLE, &hdp::TABLE, &oss::TABLE]
     }
 
     fn hub(&self) -> &'static Table {
@@ -119,6 +123,10 @@ impl super::Hal for Hal {
 
     fn prepare_hub(&self, regs: &Regs, instance: u8) {
         dont_halt(regs, instance);
+    }
+
+    fn gate_clocks(&self, regs: &Regs, on: bool) {
+        clocks::gate(regs, on);
     }
 
     /// From the interrupt handler's table.

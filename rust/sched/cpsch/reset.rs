@@ -9,7 +9,7 @@
 //! here it is the doorbell.
 //!
 //! Sources: `reset_hung_queues`, `detect_queue_hang`, `kgd_gfx_v9_hqd_get_pq_addr`,
-//! `kgd_gfx_v9_hqd_reset`, `gfx_v9_4_3_xcc_set_safe_mode`.
+//! `kgd_gfx_v9_hqd_reset`.
 
 use crate::{
     glue::errno::etime,
@@ -19,8 +19,7 @@ use crate::{
             self as gc,
             CP_HQD_ACTIVE,
             CP_HQD_PQ_DOORBELL_CONTROL as Bell,
-            CP_MEC_CNTL as Mec,
-            RLC_SAFE_MODE as Safe, //
+            CP_MEC_CNTL as Mec, //
         },
         Block,
         Value, //
@@ -38,8 +37,6 @@ use kernel::{
 
 /// TIMEOUT: `KFD_UNMAP_LATENCY_MS`.
 const TIMEOUT: Delta = Delta::from_millis(4000);
-/// TIMEOUT: `AMDGPU_MAX_USEC_TIMEOUT`.
-const SAFE_TIMEOUT: Delta = Delta::from_millis(100);
 
 /// A user queue that is still on the hardware.
 pub(super) struct Occupied {
@@ -95,24 +92,26 @@ impl Occupied {
             self.slot.queue().get(),
             self.xcc
         );
-        self.safe_mode(parts, true);
-        let mut result = self.wait(parts, true);
-        if matches!(result, Err(error) if error == etime()) {
-            ratelimited!(
-                dev_err,
-                parts.dev.device(),
-                "it doesn't end; resetting pipe {}\n",
-                self.slot.pipe().get()
-            );
-            result = self
-                .reset_pipe(parts)
-                .and_then(|()| self.wait(parts, false));
-        }
-        self.safe_mode(parts, false);
-        result.map_err(|error| match error {
+        let ended = parts.gfx.in_safe_mode(self.xcc, || self.end_now(parts));
+        ended.and_then(|ended| ended).map_err(|error| match error {
             ENODEV => ENODEV,
             _ => ENOTRECOVERABLE,
         })
+    }
+
+    fn end_now(&self, parts: &Parts) -> Result {
+        match self.wait(parts, true) {
+            Err(error) if error == etime() => {}
+            result => return result,
+        }
+        ratelimited!(
+            dev_err,
+            parts.dev.device(),
+            "it doesn't end; resetting pipe {}\n",
+            self.slot.pipe().get()
+        );
+        self.reset_pipe(parts)?;
+        self.wait(parts, false)
     }
 
     /// Waits until it is off; with `reset`, asks for that.
@@ -147,24 +146,5 @@ impl Occupied {
             .regs()
             .write_at(self.xcc, gc::CP_MEC_CNTL, Value::zeroed());
         Ok(())
-    }
-
-    /// Keeps RLC from gating clocks meanwhile. Linux goes on without an answer, too.
-    fn safe_mode(&self, parts: &Parts, on: bool) {
-        let request = Value::zeroed()
-            .with(Safe::CMD, true)
-            .with(Safe::MESSAGE, on.into());
-        parts
-            .gfx
-            .regs()
-            .write_at(self.xcc, gc::RLC_SAFE_MODE, request);
-        if on {
-            let _ = parts
-                .gfx
-                .regs()
-                .wait_at(self.xcc, gc::RLC_SAFE_MODE, SAFE_TIMEOUT, |value| {
-                    !value.is_set(Safe::CMD)
-                });
-        }
     }
 }

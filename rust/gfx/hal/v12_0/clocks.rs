@@ -5,7 +5,9 @@
 //! Source: `gfx_v12_0_update_gfx_clock_gating`, with what `soc24_common_early_init` has for this chip. The
 //! graphics pipe, which is halted, is not asked for interrupts.
 
+use super::REGISTERS;
 use crate::{
+    gfx::safe_mode,
     hw::regs::{
         gc_12_0_0::{
             self as gc,
@@ -13,7 +15,6 @@ use crate::{
             RLC_CGCG_CGLS_CTRL as Coarse,
             RLC_CGCG_CGLS_CTRL_3D as Coarse3D,
             RLC_CGTT_MGCG_OVERRIDE as Override,
-            RLC_SAFE_MODE as Safe,
             SDMA0_RLC_CGCG_CTRL as Copy0,
             SDMA1_RLC_CGCG_CTRL as Copy1, //
         },
@@ -21,13 +22,7 @@ use crate::{
     },
     regs::Regs, //
 };
-use kernel::{
-    prelude::*,
-    time::Delta, //
-};
-
-/// TIMEOUT: until RLC is in its safe mode (`usec_timeout`).
-const TIMEOUT: Delta = Delta::from_millis(100);
+use kernel::prelude::*;
 
 /// Gates the clocks, or has them run.
 ///
@@ -35,22 +30,22 @@ const TIMEOUT: Delta = Delta::from_millis(100);
 ///
 /// ENODEV when the device is gone.
 pub(super) fn gate(regs: &Regs, on: bool) -> Result {
-    safe_mode(regs, true)?;
-    match on {
-        true => start_coarse(regs),
-        false => stop_coarse(regs),
-    }
-    let run = !on;
-    regs.update(gc::RLC_CGTT_MGCG_OVERRIDE, |old| {
-        old.with(Override::GRBM_CGTT_SCLK_OVERRIDE, run)
-            .with(Override::RLC_CGTT_SCLK_OVERRIDE, run)
-            .with(Override::GFXIP_MGCG_OVERRIDE, run)
-            .with(Override::GFXIP_REPEATER_FGCG_OVERRIDE, run)
-            .with(Override::RLC_REPEATER_FGCG_OVERRIDE, run)
-            .with(Override::GFXIP_FGCG_OVERRIDE, run)
-            .with(Override::PERFMON_CLOCK_STATE, run)
-    });
-    safe_mode(regs, false)
+    safe_mode::within(regs, 0, &REGISTERS, || {
+        match on {
+            true => start_coarse(regs),
+            false => stop_coarse(regs),
+        }
+        let run = !on;
+        regs.update(gc::RLC_CGTT_MGCG_OVERRIDE, |old| {
+            old.with(Override::GRBM_CGTT_SCLK_OVERRIDE, run)
+                .with(Override::RLC_CGTT_SCLK_OVERRIDE, run)
+                .with(Override::GFXIP_MGCG_OVERRIDE, run)
+                .with(Override::GFXIP_REPEATER_FGCG_OVERRIDE, run)
+                .with(Override::RLC_REPEATER_FGCG_OVERRIDE, run)
+                .with(Override::GFXIP_FGCG_OVERRIDE, run)
+                .with(Override::PERFMON_CLOCK_STATE, run)
+        });
+    })
 }
 
 fn start_coarse(regs: &Regs) {
@@ -92,20 +87,4 @@ fn stop_coarse(regs: &Regs) {
         old.with(Coarse3D::CGCG_EN, false)
             .with(Coarse3D::CGLS_EN, false)
     });
-}
-
-/// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`). Linux goes on without an answer, too.
-fn safe_mode(regs: &Regs, on: bool) -> Result {
-    let request = Value::zeroed()
-        .with(Safe::CMD, true)
-        .with(Safe::MESSAGE, on.into());
-    regs.write(gc::RLC_SAFE_MODE, request);
-    if !on {
-        return Ok(());
-    }
-    let left = |value: Value<Safe>| !value.is_set(Safe::CMD);
-    match regs.wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, left) {
-        Err(error) if error == ENODEV => Err(ENODEV),
-        _ => Ok(()),
-    }
 }

@@ -4,8 +4,9 @@
 //!
 //! Source: `gfx_v9_4_3_xcc_update_gfx_clock_gating`, with all that `soc15_common_early_init` has for this chip.
 
-use super::start::safe_mode;
+use super::REGISTERS;
 use crate::{
+    gfx::safe_mode,
     hw::regs::{
         gc_9_4_3::{
             self as gc,
@@ -25,18 +26,18 @@ use kernel::prelude::*;
 ///
 /// ENODEV when the device is gone.
 pub(super) fn gate(regs: &Regs, xcc: u8, on: bool) -> Result {
-    safe_mode(regs, xcc, true)?;
-    if on {
-        set_overrides(regs, xcc, false);
-        start_coarse(regs, xcc);
-    } else {
-        regs.update_at(xcc, gc::RLC_CGCG_CGLS_CTRL, |old| {
-            old.with(Coarse::CGCG_EN, false)
-                .with(Coarse::CGLS_EN, false)
-        });
-        set_overrides(regs, xcc, true);
-    }
-    safe_mode(regs, xcc, false)
+    safe_mode::within(regs, xcc, &REGISTERS, || {
+        if on {
+            set_overrides(regs, xcc, false);
+            start_coarse(regs, xcc);
+        } else {
+            regs.update_at(xcc, gc::RLC_CGCG_CGLS_CTRL, |old| {
+                old.with(Coarse::CGCG_EN, false)
+                    .with(Coarse::CGLS_EN, false)
+            });
+            set_overrides(regs, xcc, true);
+        }
+    })
 }
 
 /// Whether clocks run past the fine and medium gates.

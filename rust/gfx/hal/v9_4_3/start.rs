@@ -7,14 +7,15 @@
 
 use super::{
     HALTED,
+    REGISTERS,
     SETTLE, //
 };
 use crate::{
+    gfx::safe_mode,
     hw::regs::{
         gc_9_4_3::{
             self as gc,
-            CP_INT_CNTL_RING0 as Idle,
-            RLC_SAFE_MODE as Safe, //
+            CP_INT_CNTL_RING0 as Idle, //
         },
         Value, //
     },
@@ -22,16 +23,11 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    time::delay::fsleep, //
 };
 
 /// `RLC_SRM_CNTL__SRM_ENABLE_MASK`.
 const SAVE_RESTORE: u32 = 1;
-/// TIMEOUT: until RLC is in its safe mode (`usec_timeout`).
-const TIMEOUT: Delta = Delta::from_millis(100);
 
 /// Sets the run list controller of an XCC up.
 ///
@@ -39,10 +35,10 @@ const TIMEOUT: Delta = Delta::from_millis(100);
 ///
 /// ENODEV when the device is gone.
 pub(super) fn resume_rlc(regs: &Regs, xcc: u8) -> Result {
-    safe_mode(regs, xcc, true)?;
-    regs.write_at(xcc, gc::RLC_CGCG_CGLS_CTRL, Value::zeroed());
-    regs.update_at(xcc, gc::RLC_SRM_CNTL.any(), |old| old | SAVE_RESTORE);
-    safe_mode(regs, xcc, false)
+    safe_mode::within(regs, xcc, &REGISTERS, || {
+        regs.write_at(xcc, gc::RLC_CGCG_CGLS_CTRL, Value::zeroed());
+        regs.update_at(xcc, gc::RLC_SRM_CNTL.any(), |old| old | SAVE_RESTORE);
+    })
 }
 
 /// Lets the compute micro engine of an XCC run, from its beginning.
@@ -67,21 +63,4 @@ fn interrupt_when_idle(regs: &Regs, xcc: u8, on: bool) {
             .with(Idle::CNTX_EMPTY_INT_ENABLE, on)
             .with(Idle::CMP_BUSY_INT_ENABLE, on)
     });
-}
-
-/// Keeps RLC from gating clocks meanwhile (`gfx_v9_4_3_xcc_set_safe_mode`). Linux goes on without an
-/// answer, too.
-pub(super) fn safe_mode(regs: &Regs, xcc: u8, on: bool) -> Result {
-    let request = Value::zeroed()
-        .with(Safe::CMD, true)
-        .with(Safe::MESSAGE, on.into());
-    regs.write_at(xcc, gc::RLC_SAFE_MODE, request);
-    if !on {
-        return Ok(());
-    }
-    let left = |value: Value<Safe>| !value.is_set(Safe::CMD);
-    match regs.wait_at(xcc, gc::RLC_SAFE_MODE, TIMEOUT, left) {
-        Err(error) if error == ENODEV => Err(ENODEV),
-        _ => Ok(()),
-    }
 }

@@ -38,8 +38,7 @@ use crate::{
                 self as gc,
                 CP_HQD_ACTIVE,
                 CP_HQD_DEQUEUE_REQUEST,
-                CP_MEC_RS64_CNTL as Mec,
-                RLC_SAFE_MODE as Safe, //
+                CP_MEC_RS64_CNTL as Mec, //
             },
             Value, //
         }, //
@@ -189,16 +188,16 @@ fn reset_by_registers(parts: &Parts, slot: HqdSlot) -> Result {
     /// Drop the waves.
     const RESET: u64 = 2;
     let request = Value::zeroed().having(CP_HQD_DEQUEUE_REQUEST::DEQUEUE_REQ.is::<RESET>());
-    safe_mode(parts, true)?;
-    let result = parts.gfx.select(0, slot, |regs| {
-        regs.write(gc::CP_HQD_DEQUEUE_REQUEST, request);
-        regs.write(gc::SPI_COMPUTE_QUEUE_RESET, Value::new(1));
-        regs.wait_at(0, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
-            !value.is_set(CP_HQD_ACTIVE::ACTIVE)
+    let inactive = parts.gfx.in_safe_mode(0, || {
+        parts.gfx.select(0, slot, |regs| {
+            regs.write(gc::CP_HQD_DEQUEUE_REQUEST, request);
+            regs.write(gc::SPI_COMPUTE_QUEUE_RESET, Value::new(1));
+            regs.wait_at(0, gc::CP_HQD_ACTIVE, TIMEOUT, |value| {
+                !value.is_set(CP_HQD_ACTIVE::ACTIVE)
+            })
         })
     });
-    safe_mode(parts, false)?;
-    result.map(|_| ())
+    inactive?.map(|_| ())
 }
 
 /// Restarts a pipe of the compute engine, with which its queues end
@@ -213,43 +212,25 @@ fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
         1 => Mec::MEC_PIPE1_RESET,
         _ => return Err(EINVAL),
     };
-    safe_mode(parts, true)?;
-    let running = parts.gfx.regs().read(gc::CP_MEC_RS64_CNTL);
-    parts
-        .gfx
-        .regs()
-        .write(gc::CP_MEC_RS64_CNTL, running.with(bit, true));
-    for queue in 0..parts.chip.family.mec_queues_per_pipe {
-        let slot = HqdSlot::compute(slot.pipe().into(), queue).ok_or(EINVAL)?;
-        parts.gfx.select(0, slot, |regs| {
-            regs.write(gc::CP_HQD_ACTIVE, Value::zeroed());
-            regs.write(gc::CP_HQD_DEQUEUE_REQUEST, Value::zeroed());
-        });
-    }
-    parts
-        .gfx
-        .regs()
-        .write(gc::CP_MEC_RS64_CNTL, running.with(bit, false));
-    safe_mode(parts, false)?;
+    let done = parts.gfx.in_safe_mode(0, || -> Result {
+        let running = parts.gfx.regs().read(gc::CP_MEC_RS64_CNTL);
+        parts
+            .gfx
+            .regs()
+            .write(gc::CP_MEC_RS64_CNTL, running.with(bit, true));
+        for queue in 0..parts.chip.family.mec_queues_per_pipe {
+            let slot = HqdSlot::compute(slot.pipe().into(), queue).ok_or(EINVAL)?;
+            parts.gfx.select(0, slot, |regs| {
+                regs.write(gc::CP_HQD_ACTIVE, Value::zeroed());
+                regs.write(gc::CP_HQD_DEQUEUE_REQUEST, Value::zeroed());
+            });
+        }
+        parts
+            .gfx
+            .regs()
+            .write(gc::CP_MEC_RS64_CNTL, running.with(bit, false));
+        Ok(())
+    });
+    done??;
     parts.dev.alive()
-}
-
-/// Keeps RLC from gating clocks meanwhile (`gfx_v12_0_set_safe_mode`).
-fn safe_mode(parts: &Parts, on: bool) -> Result {
-    let request = Value::zeroed()
-        .with(Safe::CMD, true)
-        .with(Safe::MESSAGE, on.into());
-    parts.gfx.regs().write(gc::RLC_SAFE_MODE, request);
-    if !on {
-        return Ok(());
-    }
-    parts
-        .gfx
-        .regs()
-        .wait_at(0, gc::RLC_SAFE_MODE, TIMEOUT, |value| {
-            !value.is_set(Safe::CMD)
-        })
-        .map(|_| ())
-        // Linux goes on without an answer, too.
-        .or_else(|error| if error == etime() { Ok(()) } else { Err(error) })
 }
