@@ -110,6 +110,8 @@ pub struct Chip {
     /// The value of XCC_DOORBELL_FENCE and the like, before doorbells may come: what is fenced are
     /// the XCCs that the chip lacks.
     pub before_doorbells: fn(xccs: u8) -> Vec<(&'static str, u32)>,
+    /// The same on base dies but the first.
+    pub before_on_further: Option<(&'static str, u32)>,
     /// Which bits of which registers let doorbells through to the graphics core.
     pub graphics_routes: &'static [(&'static str, u32)],
     /// How doorbells get to the interrupt handler.
@@ -134,6 +136,12 @@ impl Chip {
     pub fn xccs(&self) -> u8 {
         let cores = self.ips.iter().filter(|ip| ip.hw_id == Block::Gc as u16);
         cores.count() as u8
+    }
+
+    /// Its base dies: each has a multimedia hub.
+    pub fn dies(&self) -> u8 {
+        let hubs = self.ips.iter().filter(|ip| ip.hw_id == Block::Mmhub as u16);
+        hubs.count() as u8
     }
 
     /// What the engines' firmware knows about it.
@@ -163,6 +171,7 @@ impl Chip {
             fb_base: self.fb_base,
             fb_offset: self.fb_offset,
             xccs: self.xccs(),
+            dies: self.dies(),
             generation: self.vm,
         }
     }
@@ -194,6 +203,8 @@ impl Chip {
             vram_vendor: self.memory.vendor,
             hole: self.hdp_hole,
             before_doorbells: (self.before_doorbells)(self.xccs()),
+            before_on_further: self.before_on_further,
+            dies: self.dies(),
             graphics: self.graphics_routes,
             ih_route: self.ih_route,
             sdma_routes: self.sdma_routes,

@@ -98,7 +98,7 @@ fn show(device: &Device, what: &[&str]) -> Answer {
         ["wave", n] => waves::registers(device, n),
         ["lds", n] => waves::lds(device, n),
         ["walk", vmid, va] => queues::walk(device, Hub::Gfx(0), vmid, va),
-        ["walk", vmid, va, "mm"] => queues::walk(device, Hub::Mm, vmid, va),
+        ["walk", vmid, va, "mm"] => queues::walk(device, Hub::Mm(0), vmid, va),
         ["walk", vmid, va, "xcc", xcc] => {
             let xcc = number(xcc).and_then(|n| u8::try_from(n).ok());
             let xcc = xcc.filter(|xcc| *xcc < device.soc.chip.xccs());

@@ -46,8 +46,8 @@ pub const PAGE: u64 = rkfd_hw::pte::PAGE_SIZE;
 pub enum Hub {
     /// The graphics hub of an XCC: its command processor and compute units.
     Gfx(u8),
-    /// The multimedia hub: SDMA and the interrupt handler.
-    Mm,
+    /// The multimedia hub of a base die: its SDMA engines, and the first one's interrupt handler.
+    Mm(u8),
 }
 
 impl fmt::Display for Hub {
@@ -55,7 +55,8 @@ impl fmt::Display for Hub {
         match self {
             Self::Gfx(0) => f.write_str("Gfx"),
             Self::Gfx(xcc) => write!(f, "XCC {xcc}'s Gfx"),
-            Self::Mm => f.write_str("Mm"),
+            Self::Mm(0) => f.write_str("Mm"),
+            Self::Mm(die) => write!(f, "die {die}'s Mm"),
         }
     }
 }
@@ -91,6 +92,8 @@ pub struct Layout {
     pub node: Node,
     /// XCCs, each with a graphics hub.
     pub xccs: u8,
+    /// Base dies, each with a multimedia hub.
+    pub dies: u8,
     /// What hubs and page tables look like.
     pub generation: &'static Generation,
 }
@@ -105,6 +108,8 @@ pub struct Memory {
     hdp_flushes: AtomicBool,
     gfx: Vec<VmHub>,
     mm: VmHub,
+    /// Those of the other base dies.
+    further: Vec<VmHub>,
     generation: &'static Generation,
     rules: Arc<Rules>,
     report: Arc<Report>,
@@ -124,7 +129,10 @@ impl Memory {
             gfx: (0..layout.xccs)
                 .map(|xcc| VmHub::new(Hub::Gfx(xcc), layout))
                 .collect(),
-            mm: VmHub::new(Hub::Mm, layout),
+            mm: VmHub::new(Hub::Mm(0), layout),
+            further: (1..layout.dies)
+                .map(|die| VmHub::new(Hub::Mm(die), layout))
+                .collect(),
             generation: layout.generation,
             rules,
             report,
@@ -134,9 +142,10 @@ impl Memory {
     /// The registers and translation caches of a hub.
     pub fn hub(&self, hub: Hub) -> &VmHub {
         match hub {
-            // Nobody names an XCC that the chip lacks.
+            // Nobody names an XCC or a die that the chip lacks.
             Hub::Gfx(xcc) => self.gfx.get(usize::from(xcc)).unwrap_or(&self.mm),
-            Hub::Mm => &self.mm,
+            Hub::Mm(0) => &self.mm,
+            Hub::Mm(die) => (self.further.get(usize::from(die) - 1)).unwrap_or(&self.mm),
         }
     }
 
@@ -145,9 +154,14 @@ impl Memory {
         (0..self.gfx.len() as u8).map(Hub::Gfx)
     }
 
+    /// The multimedia hubs.
+    pub fn multimedia_hubs(&self) -> impl Iterator<Item = Hub> {
+        (0..=self.further.len() as u8).map(Hub::Mm)
+    }
+
     /// All hubs.
     pub fn hubs(&self) -> impl Iterator<Item = Hub> {
-        self.graphics_hubs().chain([Hub::Mm])
+        self.graphics_hubs().chain(self.multimedia_hubs())
     }
 
     /// What this generation's hubs and entries look like.

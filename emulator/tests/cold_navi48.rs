@@ -51,7 +51,7 @@ impl Cold {
     /// A device whose kernel address space is set up, with something in the buffer.
     fn new() -> Self {
         let guest = Guest::of(&CHIP, COLD);
-        kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+        kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
         let it = Self { guest, fence: 0 };
         put(it.vram(), BUFFER, 0x1122_3344_5566_7788);
         put(it.vram(), BUFFER + 0x60, 0x3a_1214);
@@ -356,7 +356,7 @@ fn a_reset_of_the_whole_chip_loses_all_firmware() {
         cold.guest
             .expect_violation("the management unit has no firmware");
         let before = cold.guest.findings().len();
-        kernel_context(cold.guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+        kernel_context(cold.guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
         put(cold.vram(), BUFFER, 0x1122_3344_5566_7788);
         put(cold.vram(), BUFFER + 0x60, 0x3a_1214);
         cold.boot();

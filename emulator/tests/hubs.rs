@@ -86,7 +86,7 @@ fn a_context_is_enabled_only_in_a_hub_that_is_set_up() {
     for case in cases() {
         let hub = match case.block {
             Block::Gc => Hub::Gfx(0),
-            _ => Hub::Mm,
+            _ => Hub::Mm(0),
         };
         let guest = enable(&case, None);
         assert_eq!(guest.findings(), [""; 0]);
@@ -206,8 +206,8 @@ fn a_node_of_a_hive_has_its_own_part_of_the_frame_buffer() {
     assert_eq!(top + (1 << 24) - base, 8 * SEGMENT);
 
     // Address space 0, without translation: the others' memory is not this device's.
-    kernel_context(memory, Hub::Mm, 3 * SEGMENT + 0x30_0000, 512);
-    let kernel = memory.space(Hub::Mm, 0);
+    kernel_context(memory, Hub::Mm(0), 3 * SEGMENT + 0x30_0000, 512);
+    let kernel = memory.space(Hub::Mm(0), 0);
     put(memory.vram, 0x50_0000, 0x77);
     let own = base + 3 * SEGMENT;
     guest.set_up_hdp(own);

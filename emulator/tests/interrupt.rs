@@ -266,7 +266,7 @@ fn a_message_waits_for_its_vector() {
 fn the_ring_can_lie_in_the_kernels_address_space() {
     let h = Handler::new();
     let memory = &h.guest.device.soc.memory;
-    rkfd_emulator_testkit::kernel_context(memory, Hub::Mm, 0x20_0000, 512);
+    rkfd_emulator_testkit::kernel_context(memory, Hub::Mm(0), 0x20_0000, 512);
     // GART pages 1 and 2: ring and write pointer. Valid, system, snooped, readable, writeable.
     put(memory.vram, 0x20_0008, (RAM + RING) | 0x67);
     put(memory.vram, 0x20_0010, (RAM + WPTR) | 0x67);

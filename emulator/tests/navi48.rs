@@ -90,7 +90,7 @@ fn hubs_keep_their_contexts_and_invalidate() {
         let name = |rest: &str| format!("{prefix}{rest}");
         let hub = match block {
             Block::Gc => Hub::Gfx(0),
-            _ => Hub::Mm,
+            _ => Hub::Mm(0),
         };
         plain_levels(&mut guest.device.soc.memory.hub(hub).registers());
         // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, block size 9 - 9.

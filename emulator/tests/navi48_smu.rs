@@ -28,7 +28,7 @@ fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
 /// A device with firmware, and the driver's table where [`TABLE`] is.
 fn set_up() -> Guest {
     let guest = Guest::of(&CHIP, &[]);
-    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
     assert_eq!(smu(&guest, 0xe, ((BASE + TABLE) >> 32) as u32).0, 1);
     assert_eq!(smu(&guest, 0xf, (BASE + TABLE) as u32).0, 1);
     guest
@@ -156,7 +156,7 @@ fn measurements_follow_the_load_and_limits() {
 #[test]
 fn a_table_needs_a_place() {
     let guest = Guest::of(&CHIP, &[]);
-    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
     assert_eq!(smu(&guest, 0x12, 5).0, 0xff);
     guest.expect_violation("TransferTableSmu2Dram: the driver's table is at 0x0");
 }

@@ -204,7 +204,7 @@ fn both_hubs_keep_their_own_contexts() {
     let guest = Guest::new(&[]);
     for (block, hub, base) in [
         (Block::Gc, Hub::Gfx(0), 0x1234_5001),
-        (Block::Mmhub, Hub::Mm, 0x5678_9001),
+        (Block::Mmhub, Hub::Mm(0), 0x5678_9001),
     ] {
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_LO32", base);
         guest.write(block, "VM_CONTEXT3_PAGE_TABLE_BASE_ADDR_HI32", 0x12);
@@ -502,4 +502,50 @@ fn interrupts_need_a_page_for_their_dummy_reads() {
     guest.write(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL2", 0x1234);
     guest.write(Block::Nbio, "BIF_BX0_INTERRUPT_CNTL", 0);
     assert_eq!(guest.findings().len(), 1);
+}
+
+/// `nbio_v7_9_sdma_doorbell_range` of the engine with number 6, the third of the second base die: its range is among the
+/// first die's, and its port is the third's, on its own die (`amdgpu_reg_smn_v1_0_get_base`: bit 34, and the die in bits 33:32).
+#[test]
+fn doorbells_of_another_base_die_leave_by_its_own_port() {
+    let guest = Guest::of(&rkfd_emulator::chip::mi308x::SPX, &[]);
+    let doorbells = &guest.device.soc.doorbells;
+    let on_die = |die: u32, name: &str, value: u32| {
+        let at = guest.address(Block::Nbio, name) as u32;
+        guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2", at);
+        guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2_HI", die | 4);
+        guest.write(Block::Nbio, "BIF_BX0_PCIE_DATA2", value);
+        guest.write(Block::Nbio, "BIF_BX0_PCIE_INDEX2_HI", 0);
+    };
+    let first = (0x100 + 6 * 10) * 2;
+    guest.write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_7", first | (20 << 10));
+    // ENABLE, AWID, RANGE_OFFSET, RANGE_SIZE, AWADDR_31_28.
+    let port = |id: u32, address: u32| 1 | (id << 1) | (id << 7) | (20 << 17) | (address << 28);
+    // The first die's leads to its own engine.
+    guest.write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_5_CTRL", port(9, 8));
+    assert!(!doorbells.reaches_sdma(6, first));
+    on_die(2, "S2A_DOORBELL_ENTRY_5_CTRL", port(9, 8));
+    assert!(!doorbells.reaches_sdma(6, first));
+    on_die(1, "S2A_DOORBELL_ENTRY_5_CTRL", port(8, 2));
+    assert!(!doorbells.reaches_sdma(6, first));
+    on_die(1, "S2A_DOORBELL_ENTRY_5_CTRL", port(9, 8));
+    assert!(doorbells.reaches_sdma(6, first));
+    assert!(!doorbells.reaches_sdma(2, first) && !doorbells.reaches_sdma(10, first));
+
+    // `nbio_v7_9_init_registers`: what isn't the first die's passes nothing on (SHUB_SLV_MODE).
+    for (name, value) in [
+        ("XCC_DOORBELL_FENCE", 0xf0),
+        ("BIFC_GFX_INT_MONITOR_MASK", 0x7ff),
+    ] {
+        guest.write_indirect(Block::Nbio, name, value);
+    }
+    for die in 1..4 {
+        guest.write_indirect(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+        guest.expect_violation(&format!("XCC_DOORBELL_FENCE of base die {die} has 0x10000"));
+        on_die(die, "XCC_DOORBELL_FENCE", 1 << 16);
+    }
+    guest.write_indirect(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 1);
+    assert!(doorbells.is_enabled());
+    guest.device.reset();
+    assert!(!doorbells.reaches_sdma(6, first));
 }

@@ -85,6 +85,7 @@ regs! { "nbio/nbio_7_9_0" Nbio
     DOORBELL0_CTRL_ENTRY_13 8 0xcd0d { }
     DOORBELL0_CTRL_ENTRY_14 8 0xcd0e { }
     DOORBELL0_CTRL_ENTRY_15 8 0xcd0f { }
+    DOORBELL0_CTRL_ENTRY_16 8 0xcd10 { }
     BIFC_DOORBELL_ACCESS_EN_PF 8 0xcf6e { }
     BIFC_GFX_INT_MONITOR_MASK 8 0xe8ad { }
 }

@@ -50,7 +50,7 @@ impl Hdp {
             | (u64::from(word("HDP_NONSURFACE_BASE_HI")) << 40);
         let memory = self.env.memory();
         let flushes = word("HDP_MISC_CNTL") & FLUSH_INVALIDATE_CACHE != 0
-            && base == memory.hub(Hub::Mm).vram_start();
+            && base == memory.hub(Hub::Mm(0)).vram_start();
         memory.let_hdp_flush(self.by_itself || flushes);
     }
 }

@@ -193,7 +193,7 @@ impl Interrupts {
             .with(Entry::SOURCE_ID, what.source)
             .with(Entry::RING_ID, what.ring_id)
             .with(Entry::VMID, Bounded::low_bits_of(what.vmid.into()))
-            .with(Entry::VMID_SRC, what.hub == Hub::Mm)
+            .with(Entry::VMID_SRC, matches!(what.hub, Hub::Mm(_)))
             .with(Entry::TIMESTAMP, Bounded::low_bits_of(now))
             .with(Entry::PASID, pasid)
             .with(Entry::NODE_ID, self.node(what.hub));
@@ -411,11 +411,12 @@ impl Interrupts {
         self.settle(which);
     }
 
-    /// The number of the die that a hub is on. That of the base die is 0.
+    /// The number of the die that a hub is on. Those of base dies are multiples of 4 (`AID1_NODEID` and so on in
+    /// `amdgpu/amdgpu_irq.h`).
     fn node(&self, hub: Hub) -> u8 {
         match hub {
             Hub::Gfx(xcc) => self.nodes.get(usize::from(xcc)).copied().unwrap_or(0),
-            Hub::Mm => 0,
+            Hub::Mm(die) => die * 4,
         }
     }
 
@@ -436,7 +437,7 @@ impl Interrupts {
                     page.write((address % crate::memory::PAGE) as usize, &bytes)
                 })
             }
-            4 => self.store_virtual(self.memory.space(Hub::Mm, vmid), address, words),
+            4 => self.store_virtual(self.memory.space(Hub::Mm(0), vmid), address, words),
             space => {
                 self.report.violation(format_args!(
                     "IH ring in memory space {space} without IH_CHICKEN for it"

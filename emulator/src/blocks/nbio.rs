@@ -86,6 +86,8 @@ pub enum Route {
         range: &'static str,
         /// `S2A_DOORBELL_ENTRY_n_CTRL`.
         port: &'static str,
+        /// The base die that the port is on.
+        die: u8,
         /// The client's number, by which the port knows its range, too.
         id: u8,
         /// The client's address.
@@ -114,6 +116,10 @@ pub struct Wiring {
     pub hole: u64,
     /// What must be in which registers before the aperture is enabled.
     pub before_doorbells: Vec<(&'static str, u32)>,
+    /// The same on base dies but the first.
+    pub before_on_further: Option<(&'static str, u32)>,
+    /// Base dies.
+    pub dies: u8,
     /// Which bits of which registers let doorbells through to the graphics core.
     pub graphics: &'static [(&'static str, u32)],
     /// How doorbells get to the interrupt handler.
@@ -127,7 +133,56 @@ pub struct Nbio {
     env: Arc<dyn Env>,
     wiring: Wiring,
     store: Store,
+    /// The registers of base dies but the first.
+    further: Vec<Store>,
 }
+
+/// The part of it on a base die but the first: ports of doorbells, and what keeps them from clients of the first.
+pub struct Further {
+    /// All of it.
+    nbio: Arc<Nbio>,
+    /// Which of them: the second is 0.
+    index: usize,
+}
+
+impl Further {
+    /// Each of those that there are.
+    pub fn all(nbio: &Arc<Nbio>) -> Vec<Self> {
+        let of = |index| Self {
+            nbio: nbio.clone(),
+            index,
+        };
+        (0..nbio.further.len()).map(of).collect()
+    }
+
+    fn store(&self) -> Result<&Store, Refused> {
+        (self.nbio.further.get(self.index)).ok_or(Refused::NotModelled)
+    }
+}
+
+impl IpBlock for Further {
+    fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
+        self.store()?.read(reg)
+    }
+
+    fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
+        self.store()?.write(reg, value)?;
+        self.nbio.route();
+        Ok(())
+    }
+
+    /// With the first one.
+    fn reset(&self) {}
+}
+
+/// Registers that base dies but the first have of their own.
+const OF_FURTHER: [&str; 5] = [
+    "XCC_DOORBELL_FENCE",
+    "S2A_DOORBELL_ENTRY_1_CTRL",
+    "S2A_DOORBELL_ENTRY_2_CTRL",
+    "S2A_DOORBELL_ENTRY_5_CTRL",
+    "S2A_DOORBELL_ENTRY_6_CTRL",
+];
 
 impl Nbio {
     /// Start-up state.
@@ -148,10 +203,12 @@ impl Nbio {
                 registers.push((name, value));
             }
         }
+        let further = (1..wiring.dies).map(|_| Store::zeroed(&OF_FURTHER));
         let block = Self {
             env,
-            wiring,
             store: Store::new(&registers),
+            further: further.collect(),
+            wiring,
         };
         block.start();
         block
@@ -241,13 +298,18 @@ impl Nbio {
             Route::RangeAndPort {
                 range,
                 port,
+                die,
                 id,
                 address,
             } => {
                 let entry = Value::<Entry>::new(get(range));
                 let first = entry.get(Entry::BIF_DOORBELL0_RANGE_OFFSET_ENTRY);
                 let size = entry.get(Entry::BIF_DOORBELL0_RANGE_SIZE_ENTRY);
-                let port = get(port);
+                let of_die = match die {
+                    0 => Some(&self.store),
+                    die => self.further.get(usize::from(die) - 1),
+                };
+                let port = of_die.and_then(|store| store.get(port)).unwrap_or(0);
                 let offset = Value::new(port).get(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET);
                 let right = leads_to(port, id, address) && offset == u32::from(id);
                 (port, (first, size), right)
@@ -343,6 +405,15 @@ impl IpBlock for Nbio {
                 let what = format!("the aperture is enabled before {name} has {value:#x}");
                 return Err(Refused::Undefined(what));
             }
+            if let Some((name, value)) = self.wiring.before_on_further {
+                let mut dies = (1..).zip(&self.further);
+                if let Some((die, _)) = dies.find(|(_, die)| die.get(name) != Some(value)) {
+                    let what = format!(
+                        "the aperture is enabled before {name} of base die {die} has {value:#x}"
+                    );
+                    return Err(Refused::Undefined(what));
+                }
+            }
         }
         if name == "BIF_BX0_INTERRUPT_CNTL" && self.store.get("BIF_BX0_INTERRUPT_CNTL2") == Some(0)
         {
@@ -362,6 +433,7 @@ impl IpBlock for Nbio {
 
     fn reset(&self) {
         self.store.reset();
+        self.further.iter().for_each(Store::reset);
         self.start();
         self.route();
         self.self_ring();

@@ -64,7 +64,7 @@ pub enum Kind {
     Mec,
     /// Its jump table.
     MecJumpTable,
-    /// A copy engine.
+    /// A copy engine of each base die.
     Sdma(u8),
     /// The management unit.
     Smu,
@@ -124,17 +124,20 @@ pub struct Psp {
     env: Arc<dyn Env>,
     takes: Takes,
     xccs: u8,
+    /// Base dies.
+    dies: u8,
     state: Mutex<State>,
 }
 
 impl Psp {
     /// Start-up state: a secure OS runs, or, for a cold device, the boot loader.
-    pub fn new(env: Arc<dyn Env>, takes: Takes, xccs: u8) -> Self {
+    pub fn new(env: Arc<dyn Env>, takes: Takes, (xccs, dies): (u8, u8)) -> Self {
         let state = Mutex::new(State::new(env.start().cold, &takes));
         Self {
             env,
             takes,
             xccs,
+            dies,
             state,
         }
     }

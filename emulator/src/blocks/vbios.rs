@@ -55,7 +55,7 @@ const LAST: u8 = 0x80;
 pub struct Memory {
     /// What it is (`enum atom_dgpu_vram_type`).
     pub kind: u8,
-    /// Its channels; all of them, since the device lists one base die.
+    /// Its channels: those of each base die.
     pub channels: u8,
     /// A channel has as many bits as this power of two.
     pub channel_width: u8,

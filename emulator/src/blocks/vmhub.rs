@@ -250,7 +250,9 @@ impl VmHubBlock {
         let (registers, client) = self.env.memory().generation().snoop_override;
         let set = |name: &&str| self.store.get(name).is_some_and(|bits| bits & client != 0);
         match registers.iter().find(|name| !set(name)) {
-            Some(name) if self.hub == Hub::Mm => Err(format!("before {name} has SDMA's bit")),
+            Some(name) if matches!(self.hub, Hub::Mm(_)) => {
+                Err(format!("before {name} has SDMA's bit"))
+            }
             _ => Ok(()),
         }
     }

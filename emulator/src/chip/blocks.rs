@@ -9,7 +9,6 @@ use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
 use crate::engines::sdma::regs::Registers;
 use crate::engines::sdma::{Engines, Sdma};
-use crate::memory::Hub;
 use rkfd_hw::regs::{Block, RegInfo};
 use std::sync::Arc;
 
@@ -37,7 +36,9 @@ impl IpBlock for Absent {
 /// All blocks of the device.
 pub struct Blocks {
     /// North-bridge I/O.
-    pub nbio: nbio::Nbio,
+    pub nbio: Arc<nbio::Nbio>,
+    /// The same on other base dies than the first.
+    further_nbios: Vec<nbio::Further>,
     psp: psp::Psp,
     hdp: hdp::Hdp,
     smu: Box<dyn IpBlock>,
@@ -45,7 +46,8 @@ pub struct Blocks {
     thm: thm::Thm,
     athub: athub::Athub,
     osssys: osssys::Osssys,
-    mmhub: vmhub::VmHubBlock,
+    /// The multimedia hub of each base die.
+    mmhubs: Vec<vmhub::VmHubBlock>,
     /// The graphics hub of each XCC, and the rest of its graphics core.
     gfxhubs: Vec<vmhub::VmHubBlock>,
     cores: Vec<Arc<dyn IpBlock>>,
@@ -60,9 +62,15 @@ pub struct Blocks {
 impl Blocks {
     /// The blocks in their start-up state.
     pub fn new(soc: &Arc<Soc>, cores: Vec<Arc<dyn IpBlock>>, sdma: &Arc<Engines>) -> Self {
+        let nbio = Arc::new(nbio::Nbio::new(soc.clone(), soc.chip.nbio()));
         Self {
-            nbio: nbio::Nbio::new(soc.clone(), soc.chip.nbio()),
-            psp: psp::Psp::new(soc.clone(), soc.chip.psp, soc.chip.xccs()),
+            further_nbios: nbio::Further::all(&nbio),
+            nbio,
+            psp: psp::Psp::new(
+                soc.clone(),
+                soc.chip.psp,
+                (soc.chip.xccs(), soc.chip.dies()),
+            ),
             hdp: hdp::Hdp::new(soc.clone(), soc.chip.hdp_flushes_by_itself),
             smu: (soc.chip.smu)(soc.clone(), sdma.clone(), soc.chip.xccs()),
             smuio: smuio::Smuio::new(soc.clone(), &soc.chip.rom()),
@@ -75,7 +83,9 @@ impl Blocks {
                 (soc.chip.blocks.iter().flat_map(|block| block.table.regs))
                     .any(|reg| reg.reg.name == "IH_MSI_STORM_CTRL"),
             ),
-            mmhub: vmhub::VmHubBlock::new(soc.clone(), Hub::Mm),
+            mmhubs: (soc.memory.multimedia_hubs())
+                .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))
+                .collect(),
             gfxhubs: (soc.memory.graphics_hubs())
                 .map(|hub| vmhub::VmHubBlock::new(soc.clone(), hub))
                 .collect(),
@@ -101,13 +111,14 @@ impl Blocks {
             Block::Gc if self.copies.owns(at.reg) => return one(self.sdma.get(n)),
             Block::Gc => return self.cores.get(n).map(|core| &**core),
             Block::Sdma => return one(self.sdma.get(n)),
-            Block::Mmhub => &self.mmhub,
+            Block::Mmhub => return one(self.mmhubs.get(n)),
             Block::Athub => &self.athub,
             Block::Osssys => &self.osssys,
             Block::Hdp => &self.hdp,
             Block::Smuio => &self.smuio,
             Block::Thm => &self.thm,
-            Block::Nbio => &self.nbio,
+            Block::Nbio if n > 0 => return one(self.further_nbios.get(n - 1)),
+            Block::Nbio => &*self.nbio,
             Block::Mp0 => &self.psp,
             Block::Mp1 => &*self.smu,
         })
@@ -123,9 +134,9 @@ impl Blocks {
     pub fn reset(&self) {
         self.cores.iter().for_each(|core| core.reset());
         self.engines.reset();
-        self.gfxhubs.iter().for_each(IpBlock::reset);
-        let all: [&dyn IpBlock; 9] = [
-            &self.mmhub,
+        let hubs = self.gfxhubs.iter().chain(&self.mmhubs);
+        hubs.for_each(IpBlock::reset);
+        let all: [&dyn IpBlock; 8] = [
             &self.osssys,
             &self.athub,
             &self.hdp,
@@ -133,7 +144,7 @@ impl Blocks {
             &*self.smu,
             &self.smuio,
             &self.thm,
-            &self.nbio,
+            &*self.nbio,
         ];
         for block in all {
             block.reset();

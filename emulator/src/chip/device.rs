@@ -92,9 +92,13 @@ impl Device {
         let soc = Soc::new((chip, serial), vram_size, rules, report, trace)?;
         let sdma = Arc::new(Engines::new(soc.clone(), chip.sdma));
         let copies: Arc<dyn Client> = sdma.clone();
-        soc.memory
-            .hub(chip.sdma.generation.hub)
-            .add_client(Arc::downgrade(&copies));
+        let hubs = (soc.memory.hubs()).filter(|hub| {
+            let mut behind = (0..chip.sdma.engines).map(chip.sdma.generation.hub);
+            behind.any(|its| its == *hub)
+        });
+        for hub in hubs {
+            soc.memory.hub(hub).add_client(Arc::downgrade(&copies));
+        }
         let facts = Facts {
             checks,
             ..chip.facts()

@@ -227,6 +227,7 @@ pub const CHIP: Chip = Chip {
         ("GDC_S2A0_S2A_DOORBELL_ENTRY_3_CTRL", 0x3000_000d),
     ],
     // `nbif_v6_3_1_ih_doorbell_range`.
+    before_on_further: None,
     ih_route: Route::Port {
         port: "GDC_S2A0_S2A_DOORBELL_ENTRY_1_CTRL",
         id: 0,

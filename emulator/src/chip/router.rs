@@ -39,6 +39,15 @@ pub enum Target {
     Unknown,
 }
 
+/// What is added to byte addresses of a block on another base die than the first, where its bases are the same on all
+/// (`amdgpu_reg_smn_v1_0_get_base`).
+fn far(block: Block, die: u8) -> u64 {
+    match block {
+        Block::Nbio if die > 0 => (u64::from(die) << 32) | (1 << 34),
+        _ => 0,
+    }
+}
+
 /// The table of registers by word address, and the windows' addresses.
 pub struct Router {
     by_word: HashMap<u64, Place>,
@@ -59,7 +68,9 @@ impl Router {
             for (ip, reg) in instances.flat_map(|ip| block.table.regs.iter().map(move |r| (ip, r)))
             {
                 if let Some(base) = ip.bases.get(usize::from(reg.reg.segment)) {
-                    let word = u64::from(*base) + u64::from(reg.reg.offset);
+                    let word = far(block.block, ip.instance) / 4
+                        + u64::from(*base)
+                        + u64::from(reg.reg.offset);
                     let place = Place {
                         block: block.block,
                         instance: ip.instance,
@@ -145,8 +156,7 @@ impl Router {
         }
     }
 
-    /// The register behind `PCIE_INDEX2` or `RSMU_INDEX`. The address' high bits choose another die, of which
-    /// there is none.
+    /// The register behind `PCIE_INDEX2` or `RSMU_INDEX`.
     pub fn indirect(&self, behind: Behind) -> Option<Place> {
         let at = self.window(behind).address();
         (at % 4 == 0)

@@ -181,7 +181,9 @@ impl Services for Soc {
 
 impl Env for Soc {
     fn interrupt(&self, what: &Interrupt) {
-        let pasid = self.pasids.of_interrupt(what.vmid, what.hub == Hub::Mm);
+        let pasid = self
+            .pasids
+            .of_interrupt(what.vmid, matches!(what.hub, Hub::Mm(_)));
         self.interrupts.raise(what, pasid, self.clock.now());
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// SDMA engines that doorbells may be routed to.
-const SDMA_ENGINES: usize = 4;
+const SDMA_ENGINES: usize = 16;
 /// Words of a page of doorbells.
 const PAGE_WORDS: u32 = 1024;
 

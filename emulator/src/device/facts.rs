@@ -5,6 +5,9 @@
 use rkfd_hw::regs::{Block, Table};
 use rkfd_isa::Checks;
 
+/// Copy engines of a base die, where a chip has several.
+pub const COPY_ENGINES_PER_DIE: u8 = 4;
+
 /// An IP block as the discovery table lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ip {

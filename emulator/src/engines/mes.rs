@@ -138,7 +138,7 @@ impl Registers for Shared {
 
 /// MES and MEC have their programs in memory (CP_MES_IC_BASE, CP_CPC_IC_BASE), and look for work there.
 impl Client for Shared {
-    fn fetches(&self) -> Option<String> {
+    fn fetches(&self, _: Hub) -> Option<String> {
         let regs = self.regs();
         let mut running = slot::Pipe::ALL.into_iter().filter(|pipe| regs.runs(*pipe));
         if let Some(pipe) = running.next() {

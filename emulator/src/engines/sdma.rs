@@ -39,10 +39,12 @@ mod queue;
 pub mod regs;
 
 use crate::blocks::smu::CopyEngines;
+pub use crate::device::facts::COPY_ENGINES_PER_DIE as PER_DIE;
 use crate::device::firmware::Firmware;
 use crate::device::Env;
 use crate::engines::Wake;
 use crate::memory::hub::Client;
+use crate::memory::Hub;
 use crate::report::Wrong;
 use engine::Worker;
 pub use generation::Generation;
@@ -402,9 +404,10 @@ impl Engines {
 /// An engine fetches from its own ring without being asked, since it looks for the write pointer in memory
 /// (WPTR_POLL). That of SDMA 7.0 has its program in memory, too (`sdma_v7_0_load_microcode` sets IC_BASE).
 impl Client for Engines {
-    fn fetches(&self) -> Option<String> {
+    fn fetches(&self, hub: Hub) -> Option<String> {
         let in_memory = self.shape.generation.program_in_memory;
-        let mut all = (0..).zip(&self.engines);
+        let all = (0..).zip(&self.engines);
+        let mut all = all.filter(|(n, _)| (self.shape.generation.hub)(*n) == hub);
         all.find_map(|(n, engine)| {
             if engine.kernel.runs() {
                 Some(format!("SDMA engine {n} reads its ring (RB_ENABLE)"))

@@ -38,7 +38,7 @@ impl Generation {
         let [gfx, mm] = self.prefixes;
         let prefix = match hub {
             Hub::Gfx(_) => gfx,
-            Hub::Mm => mm,
+            Hub::Mm(_) => mm,
         };
         name.strip_prefix(prefix)
             .filter(|rest| rest.starts_with("VM_") || rest.starts_with("MC_VM_"))
@@ -49,7 +49,7 @@ impl Generation {
         let [gfx, mm] = self.faults;
         match hub {
             Hub::Gfx(_) => gfx,
-            Hub::Mm => mm,
+            Hub::Mm(_) => mm,
         }
     }
 }

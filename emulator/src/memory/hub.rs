@@ -61,7 +61,7 @@ pub struct Registers {
 /// An engine whose firmware reaches memory by VMID 0 of a hub, unasked.
 pub trait Client: Send + Sync {
     /// Who does so now, and what it reaches.
-    fn fetches(&self) -> Option<String>;
+    fn fetches(&self, hub: Hub) -> Option<String>;
 }
 
 /// A hub.
@@ -86,7 +86,7 @@ impl VmHub {
         };
         let top = ((layout.fb_base + size - 1) >> 24) as u32;
         // That cache is the graphics core's: others' walks do not go through it.
-        let lines = hub != Hub::Mm && layout.generation.entries_in_data_cache;
+        let lines = matches!(hub, Hub::Gfx(_)) && layout.generation.entries_in_data_cache;
         let power_on = Registers {
             fb: [base, top, (layout.fb_offset >> 24) as u32],
             l2_cntl3: layout.generation.l2_cntl3,
@@ -126,7 +126,7 @@ impl VmHub {
     pub fn fetches(&self) -> Option<String> {
         let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = clients.iter().filter_map(Weak::upgrade);
-        all.find_map(|client| client.fetches())
+        all.find_map(|client| client.fetches(self.hub))
     }
 
     /// Start-up state again.

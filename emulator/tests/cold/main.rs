@@ -128,7 +128,7 @@ const BASE: u64 = 0x80_0000_0000;
 fn set_up(rules: &[&str]) -> Guest {
     let guest = Guest::new(rules);
     guest.set_up_hdp(BASE);
-    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
     fill(&guest, 0x36_0260);
     guest
 }
@@ -338,7 +338,7 @@ fn a_function_level_reset_leaves_the_secure_os_alive() {
     guest.device.reset_function();
     assert_eq!(mp0(&guest, 81), 0, "there was none");
     guest.set_up_hdp(BASE);
-    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
     boot(&guest);
     make_ring(&guest);
     assert_eq!(submit(&guest, 1, 5, &[0, 0, 0, 2]), 0);
@@ -352,7 +352,7 @@ fn a_function_level_reset_leaves_the_secure_os_alive() {
     guest.expect_violation("there is no ring");
     // It takes a ring and firmware again, and its boot loader has gone.
     guest.set_up_hdp(BASE);
-    kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+    kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
     make_ring(&guest);
     assert_eq!(load_ip(&guest, 3, 4, 0x1800), 0);
     load(&guest, 0x80000);

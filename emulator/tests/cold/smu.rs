@@ -107,7 +107,7 @@ fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
         assert_eq!(guest.findings(), Vec::<String>::new());
         // It starts as from power-on, whatever it was before.
         guest.set_up_hdp(BASE);
-        kernel_context(guest.device.soc.memory(), Hub::Mm, 0x1000, 1);
+        kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
         fill(&guest, 0x36_0260);
         boot(&guest);
         assert_eq!(mp0(&guest, 81), 0x36_0260);

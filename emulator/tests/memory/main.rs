@@ -251,7 +251,7 @@ fn translations_stay_until_they_are_invalidated() {
     );
     // Another VMID's invalidation, and another hub's, do not help.
     memory.hub(Hub::Gfx(0)).invalidate(!(1 << VMID));
-    memory.hub(Hub::Mm).invalidate(u16::MAX);
+    memory.hub(Hub::Mm(0)).invalidate(u16::MAX);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000));
     assert_eq!(memory.space(Hub::Gfx(0), VMID).epoch(), epoch);
     memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
@@ -292,8 +292,8 @@ fn a_fragment_is_kept_as_a_whole() {
 fn vmid_0_has_frame_buffer_and_gart() {
     let (memory, ram, report) = memory(&[]);
     let table = 0x20_0000;
-    kernel_context(&memory, Hub::Mm, table, 512);
-    let space = memory.space(Hub::Mm, 0);
+    kernel_context(&memory, Hub::Mm(0), table, 512);
+    let space = memory.space(Hub::Mm(0), 0);
     mark(memory.vram, 0x1234_0000 & (VRAM - 1));
     let fb = 0x80_0000_0000u64;
     assert_eq!(
@@ -324,7 +324,7 @@ fn vmid_0_has_frame_buffer_and_gart() {
     // The frame buffer needs no table and is not kept; GART is, until it is invalidated.
     put_entry(&memory, table + 3 * 8, 0);
     assert!(space.load_u64(0x3010).is_ok());
-    memory.hub(Hub::Mm).invalidate(1);
+    memory.hub(Hub::Mm(0)).invalidate(1);
     assert!(space.load_u64(0x3010).is_err());
     assert_eq!(report.findings(), []);
     // Before the driver has programmed the mode, VMID 0 reaches nothing.
@@ -554,13 +554,13 @@ fn system_memory_of_a_process_is_uncached() {
         let (memory, _ram, report) = memory(&[]);
         map(&memory, 0x80_0000 | V | R | (mtype * MTYPE));
         assert!(read(&memory, VA).is_ok());
-        user_context(&memory, Hub::Mm, VMID, PDB2);
+        user_context(&memory, Hub::Mm(0), VMID, PDB2);
         put_entry(
             &memory,
             PTB + 9 * 8,
             (RAM + 0x5000) | V | S | R | (mtype * MTYPE),
         );
-        let copied = memory.space(Hub::Mm, VMID).load_u64(VA);
+        let copied = memory.space(Hub::Mm(0), VMID).load_u64(VA);
         assert!(copied.is_ok(), "{copied:?}");
         assert_eq!(report.findings(), []);
     }

@@ -363,7 +363,7 @@ fn translations_go_by_process_or_vmid() {
     let before = [
         epoch(Hub::Gfx(0), 9),
         epoch(Hub::Gfx(0), 8),
-        epoch(Hub::Mm, 9),
+        epoch(Hub::Mm(0), 9),
     ];
     // inv_sel 0, flush_type 2, the PASID; hub 0.
     let flush = frame(op::INV_TLBS, &[(6, (2 << 8) | (0x8001 << 16))]);
@@ -371,7 +371,7 @@ fn translations_go_by_process_or_vmid() {
     let after = [
         epoch(Hub::Gfx(0), 9),
         epoch(Hub::Gfx(0), 8),
-        epoch(Hub::Mm, 9),
+        epoch(Hub::Mm(0), 9),
     ];
     assert_eq!(after, [before[0] + 1, before[1], before[2]]);
     assert_eq!(rig.guest.findings(), [""; 0]);

@@ -50,7 +50,7 @@ impl Rig {
     }
 
     fn of(guest: Guest) -> Self {
-        for hub in [Hub::Gfx(0), Hub::Mm] {
+        for hub in [Hub::Gfx(0), Hub::Mm(0)] {
             kernel_context(&guest.device.soc.memory, hub, TABLE, 16);
         }
         // What another driver left there would lose page faults.

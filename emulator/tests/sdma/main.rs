@@ -360,7 +360,7 @@ fn faults_halt_the_queue_and_name_the_engine() {
             let hub = if gfx9 { "Mm" } else { "Gfx" };
             rig.expect(&[&format!("SDMA: {hub} hub VMID 9")]);
             let soc = &rig.guest.device.soc;
-            let hub = soc.memory.hub(rig.chip.sdma.generation.hub);
+            let hub = soc.memory.hub((rig.chip.sdma.generation.hub)(0));
             rig.wait(|| hub.registers().fault_status != 0);
             let status = Value::<S>::new(hub.registers().fault_status);
             use rkfd_hw::regs::gc_9_4_3::VM_L2_PROTECTION_FAULT_STATUS as S;

@@ -70,7 +70,7 @@ impl Rig {
             ih_read: 0,
         };
         let soc = &rig.guest.device.soc;
-        for hub in [Hub::Gfx(0), Hub::Mm] {
+        for hub in [Hub::Gfx(0), Hub::Mm(0)] {
             testkit::kernel_context(&soc.memory, hub, KERNEL + (16 << 20), 512);
         }
         if rig.is_gfx9() {
@@ -218,7 +218,7 @@ impl Rig {
         let put = |at: u64, value: u64| testkit::put(vram, at, value);
         let root = KERNEL + (1 << 20);
         let rights = pte::VALID | pte::READABLE | pte::WRITEABLE;
-        let hub = self.chip.sdma.generation.hub;
+        let hub = (self.chip.sdma.generation.hub)(0);
         if self.is_gfx9() {
             // Two directories, then a block of 2^18 pages with entries of 512 pages.
             let (pdb1, block, small) = (root + PAGE, root + 2 * PAGE, root + 3 * PAGE);
@@ -268,7 +268,7 @@ impl Rig {
 
     fn space(&self) -> rkfd_emulator::memory::Space<'_> {
         let memory = &self.guest.device.soc.memory;
-        memory.space(self.chip.sdma.generation.hub, VMID)
+        memory.space((self.chip.sdma.generation.hub)(0), VMID)
     }
 
     pub fn read(&self, va: u64, bytes: usize) -> Vec<u8> {

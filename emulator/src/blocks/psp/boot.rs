@@ -94,7 +94,7 @@ impl Boot {
             return undefined(format!("the secure OS comes before component {missing:#x}"));
         }
         let mut image = [0; PAGE as usize];
-        let space = env.memory().space(Hub::Mm, VMID);
+        let space = env.memory().space(Hub::Mm(0), VMID);
         if let Err(fault) = space.read(address, &mut image) {
             return undefined(format!("component {command:#x}: {fault}"));
         }

@@ -5,6 +5,7 @@
 //! Source: Linux, `amdgpu/amdgpu_psp.c` (`psp_ring_cmd_submit`, `psp_cmd_submit_buf`).
 
 use super::{kept, undefined, Kind, Psp, State, VMID};
+use crate::device::facts::COPY_ENGINES_PER_DIE;
 use crate::device::firmware::Firmware;
 use crate::device::{Env, Refused};
 use crate::memory::{Hub, VmFault, PAGE};
@@ -39,7 +40,7 @@ impl Ring {
         if size % 4 != 0 || words == 0 || words % FRAME != 0 {
             return undefined(format!("a ring of {size} bytes"));
         }
-        if let Err(fault) = env.memory().space(Hub::Mm, VMID).load_u32(base) {
+        if let Err(fault) = env.memory().space(Hub::Mm(0), VMID).load_u32(base) {
             return undefined(format!("the ring: {fault}"));
         }
         let (size, at) = (words, 0);
@@ -79,7 +80,7 @@ impl Psp {
     /// Executes the frame at an address.
     pub(super) fn frame(&self, state: &mut State, at: u64) -> Result<(), Refused> {
         kept::check(&*self.env);
-        let space = self.env.memory().space(Hub::Mm, VMID);
+        let space = self.env.memory().space(Hub::Mm(0), VMID);
         let wrong = |fault: VmFault| Refused::Undefined(format!("a frame: {fault}"));
         let mut frame = Frame::zeroed();
         space.read_words(at, &mut frame.0).map_err(wrong)?;
@@ -232,9 +233,12 @@ impl Psp {
             Kind::MecJumpTable => all(Firmware::MecJumpTable),
             // So it does these: Linux leaves SDMA_F32_CNTL alone where the processor loads
             // (`sdma_v4_4_2_inst_enable`).
-            Kind::Sdma(engine) => {
-                firmware.add(Firmware::Sdma(engine));
-                firmware.add(Firmware::SdmaStarted(engine));
+            Kind::Sdma(first) => {
+                let engines = (0..self.dies).map(|die| first + die * COPY_ENGINES_PER_DIE);
+                for engine in engines {
+                    firmware.add(Firmware::Sdma(engine));
+                    firmware.add(Firmware::SdmaStarted(engine));
+                }
             }
             Kind::Smu => firmware.add(Firmware::Smu),
             Kind::Part => {
@@ -258,7 +262,7 @@ impl Psp {
                 "{command}: type {number:#x}: {size:#x} bytes at {at:#x}"
             ));
         }
-        let space = self.env.memory().space(Hub::Mm, VMID);
+        let space = self.env.memory().space(Hub::Mm(0), VMID);
         let mut empty = true;
         let mut page = [0; PAGE as usize];
         for from in (at..at + size).step_by(page.len()) {

@@ -128,7 +128,7 @@ impl Smu {
     fn write_table(&self, state: &mut State) -> Result<(), u32> {
         state.power.measure(self.env.load());
         let table = table(&state.power, self.xccs, self.env.serial());
-        let space = self.env.memory().space(Hub::Mm, VMID);
+        let space = self.env.memory().space(Hub::Mm(0), VMID);
         if state.tables == 0 || space.write_words(state.tables, &table.0).is_err() {
             self.env.report().violation(format_args!(
                 "GetMetricsTable: the driver's table is at {:#x}, where nothing can be written",

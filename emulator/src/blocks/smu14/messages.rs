@@ -119,7 +119,7 @@ impl Smu {
 
     /// Writes a table where the driver wants it. Those without content are [`EMPTY`].
     fn give_table(&self, state: &mut State, given: u32) -> Result<(), u32> {
-        let space = self.env.memory().space(Hub::Mm, VMID);
+        let space = self.env.memory().space(Hub::Mm(0), VMID);
         let kind = given & 0xffff;
         if kind >= number::COUNT {
             return Err(answer::FAILED);

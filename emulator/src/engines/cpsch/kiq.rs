@@ -523,7 +523,10 @@ impl Firmware {
         };
         self.env.memory().hub(Hub::Gfx(xcc)).flush(vmids, kind);
         if p.is_set(InvalidateTlbs::ALL_HUB) {
-            self.env.memory().hub(Hub::Mm).flush(vmids, kind);
+            let memory = self.env.memory();
+            memory
+                .multimedia_hubs()
+                .for_each(|hub| memory.hub(hub).flush(vmids, kind));
         }
         let members = [
             ("pasid", Value::Num(pasid.into())),

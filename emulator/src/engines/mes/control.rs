@@ -201,7 +201,7 @@ impl Firmware {
         use InvTlbs as I;
         let hub = match p.get(I::INVALIDATE_TLBS_HUB_ID) {
             0 => Hub::Gfx(0),
-            1 => Hub::Mm,
+            1 => Hub::Mm(0),
             other => return api(code::VALUE, format!("hub {other}")),
         };
         let id = p.get(I::INVALIDATE_TLBS_INV_SEL_ID);

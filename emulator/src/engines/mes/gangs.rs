@@ -252,7 +252,7 @@ impl Firmware {
             .change(chosen, |e| e.process.page_table_base = base);
         let mapped = self.mec.processes.iter().filter(|k| k.owner.pasid == pasid);
         for process in mapped {
-            for hub in [Hub::Gfx(0), Hub::Mm] {
+            for hub in [Hub::Gfx(0), Hub::Mm(0)] {
                 let memory = &self.shared.env.memory();
                 memory.hub(hub).bind(process.owner.vmid, base);
             }

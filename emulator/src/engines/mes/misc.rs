@@ -40,7 +40,7 @@ impl Firmware {
             }
             operation::WAIT_REG_MEM => return self.wait(pipe, p),
             operation::INV_GART => {
-                for hub in [Hub::Gfx(0), Hub::Mm] {
+                for hub in [Hub::Gfx(0), Hub::Mm(0)] {
                     self.shared.env.memory().hub(hub).invalidate(1);
                 }
             }

@@ -8,7 +8,7 @@ use super::generation::TICK;
 use super::memory::Abort;
 use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
-use super::{Engine, Engines, Order, State, Stop, PLACES};
+use super::{Engine, Engines, Order, State, Stop, PER_DIE, PLACES};
 use crate::device::Env;
 use crate::engines::Idle;
 use crate::memory::{Hub, VmFault};
@@ -287,7 +287,7 @@ impl Worker {
     /// The packet that comes next.
     fn fetch(&self, h: &Loaded) -> Result<(Vec<u32>, Packet), Halt> {
         let generation = self.all.shape.generation;
-        let space = self.env.memory().space(generation.hub, h.q.vmid);
+        let space = (self.env.memory()).space((generation.hub)(self.number), h.q.vmid);
         let left = match h.q.ib {
             Some(ib) => ib.words - ib.at,
             None => (h.q.wptr - h.q.rptr) / 4,
@@ -343,7 +343,7 @@ impl Worker {
         }
         if h.q.report != 0 {
             let generation = self.all.shape.generation;
-            let space = self.env.memory().space(generation.hub, h.q.vmid);
+            let space = (self.env.memory()).space((generation.hub)(self.number), h.q.vmid);
             if let Err(fault) = space.store_u64(h.q.report, h.q.rptr) {
                 self.halt(h, Halt::Fault(fault));
             }
@@ -364,7 +364,7 @@ impl Worker {
             }
             Halt::Fault(fault) => {
                 self.wrong(&h.q, fault);
-                let cid = self.all.shape.generation.first_cid + u32::from(self.number);
+                let cid = self.all.shape.generation.first_cid + u32::from(self.number % PER_DIE);
                 self.env.vm_fault_of(&fault, cid);
             }
         }

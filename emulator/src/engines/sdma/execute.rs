@@ -5,7 +5,7 @@
 use super::memory::{copy, fill, Abort, Ended};
 use super::packet::{Bad, Image, Packet};
 use super::queue::{Ib, Loaded};
-use super::Engines;
+use super::{Engines, PER_DIE};
 use crate::device::interrupt::Interrupt;
 use crate::memory::{Space, VmFault};
 use rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL;
@@ -61,7 +61,8 @@ pub(super) fn execute(
     packet: &Packet,
     abort: Abort<'_>,
 ) -> Result<Done, Halt> {
-    let space = all.env.memory().space(all.shape.generation.hub, h.q.vmid);
+    let hub = (all.shape.generation.hub)(h.q.slot.engine);
+    let space = all.env.memory().space(hub, h.q.vmid);
     match packet {
         // No cache of the graphics core is modelled that GCR would write back or invalidate.
         Packet::Nop | Packet::Gcr => {}
@@ -283,14 +284,13 @@ fn interrupt(all: &Engines, h: &Loaded, source: u8, data: u32) {
     let generation = all.shape.generation;
     let (engine, queue) = (h.q.slot.engine, h.q.slot.queue);
     let clients = generation.irq.clients;
-    let client = clients.get(usize::from(engine)).or(clients.last());
+    let client = (clients.get(usize::from(engine % PER_DIE))).or(clients.last());
     all.env.interrupt(&Interrupt {
         client: client.copied().unwrap_or(0),
         source,
         ring_id: (generation.irq.ring_id)(engine, queue),
         vmid: h.q.vmid,
-        hub: generation.hub,
-        // All engines are those of the first base die.
+        hub: (generation.hub)(engine),
         data: [data, 0, 0, 0],
     });
 }

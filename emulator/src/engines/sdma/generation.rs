@@ -4,7 +4,7 @@
 
 use super::packet::{self, Bad, Dialect, Packet};
 use super::places::{self, Places};
-use super::{MQD_WORDS, QUEUES};
+use super::{MQD_WORDS, PER_DIE, QUEUES};
 use crate::memory::Hub;
 use rkfd_hw::ih::{client, source};
 use rkfd_hw::mqd::{v12, v9};
@@ -24,8 +24,8 @@ const DUMMY: u32 = 0xf;
 
 /// A generation of SDMA.
 pub struct Generation {
-    /// The hub that translates its addresses.
-    pub hub: Hub,
+    /// The hub that translates an engine's addresses.
+    pub hub: fn(u8) -> Hub,
     /// Words of the MQD.
     pub(super) mqd: MqdWords,
     /// Where queues have their registers.
@@ -117,12 +117,12 @@ pub(super) struct Names {
     pub kernel: &'static str,
 }
 
-/// SDMA 4.4.2 (gfx942). Behind the multimedia hub (`ring->vm_hub = AMDGPU_MMHUB0` in
-/// `sdma_v4_4_2_sw_init`); each engine is a client of its own. The kernel's queue (GFX) is one more
+/// SDMA 4.4.2 (gfx942). Behind the multimedia hub of its base die (`ring->vm_hub = AMDGPU_MMHUB0(aid_id)` in
+/// `sdma_v4_4_2_sw_init`); each engine of a die is a client of its own. The kernel's queue (GFX) is one more
 /// than those of processes (RLC). Ring ids 0 and 1 are the kernel's rings
 /// (`sdma_v4_4_2_process_trap_irq`); that processes' follow is this model's own.
 pub const V4_4_2: Generation = Generation {
-    hub: Hub::Mm,
+    hub: |engine| Hub::Mm(engine / PER_DIE),
     mqd: MqdWords {
         rb_cntl: v9::SdmaMqd::SDMAX_RLCX_RB_CNTL.word(),
         rb_base: v9::SdmaMqd::SDMAX_RLCX_RB_BASE.word(),
@@ -222,7 +222,7 @@ pub const V4_4_2: Generation = Generation {
 /// ring id of its interrupts names engine and queue (`sdma_v7_0_process_trap_irq`). The kernel's queue
 /// is the first of them (`sdma_v7_0_gfx_resume_instance`).
 pub const V7_0: Generation = Generation {
-    hub: Hub::Gfx(0),
+    hub: |_| Hub::Gfx(0),
     mqd: MqdWords {
         rb_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_CNTL.word(),
         rb_base: v12::SdmaMqd::SDMAX_RLCX_RB_BASE.word(),

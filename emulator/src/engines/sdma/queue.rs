@@ -119,7 +119,7 @@ impl Queue {
         if m.wptr % 8 != 0 {
             return Err(Wrong::of_program("a misaligned write pointer"));
         }
-        let space = env.memory().space(generation.hub, m.wptr_vmid);
+        let space = (env.memory()).space((generation.hub)(self.slot.engine), m.wptr_vmid);
         let wptr = space
             .load_u64(m.wptr)
             .map_err(|fault| refused(env, fault))?;

@@ -133,7 +133,7 @@ impl rkfd_isa::Env for Window<'_> {
     fn xcc(&self) -> u32 {
         match self.hub {
             Hub::Gfx(xcc) => xcc.into(),
-            Hub::Mm => 0,
+            Hub::Mm(_) => 0,
         }
     }
 
