@@ -289,11 +289,25 @@ impl Regs {
         self.write_at(instance, reg, change(self.read_at(instance, reg)))
     }
 
+    /// Stores a register of an instance of a block whose instances have the same base addresses, each on a base die of its
+    /// own (`WREG32_SOC15_EXT`, `amdgpu_reg_smn_v1_0_get_base`).
+    pub(crate) fn write_on_die(&self, die: u8, reg: AnyReg, value: u32) {
+        /// The address is of another die than the first.
+        const ELSEWHERE: u64 = 1 << 34;
+        let Some(word) = self.word(reg, die) else {
+            return;
+        };
+        match u64::from(die & 3) << 32 {
+            0 => self.store(word, value),
+            die => self.store_beyond(u64::from(word) << 2 | die | ELSEWHERE, value),
+        }
+    }
+
     fn load(&self, word: u32) -> u32 {
         if self.mmio.contains(word) {
             return self.mmio.read(word);
         }
-        self.indirectly(word, |data| self.mmio.read(data))
+        self.indirectly(u64::from(word) << 2, |data| self.mmio.read(data))
             .unwrap_or(u32::MAX)
     }
 
@@ -301,20 +315,24 @@ impl Regs {
         if self.mmio.contains(word) {
             return self.mmio.write(word, value);
         }
-        self.indirectly(word, |data| {
+        self.store_beyond(u64::from(word) << 2, value);
+    }
+
+    /// Stores a word by its address, which BAR 5 doesn't show.
+    fn store_beyond(&self, bytes: u64, value: u32) {
+        self.indirectly(bytes, |data| {
             self.mmio.write(data, value);
             // Waits until the store has arrived.
             self.mmio.read(data)
         });
     }
 
-    /// Points the window of NBIO at a word and lets `f` use the window's data register.
-    fn indirectly<R>(&self, word: u32, f: impl FnOnce(u32) -> R) -> Option<R> {
+    /// Points the window of NBIO at an address and lets `f` use the window's data register.
+    fn indirectly<R>(&self, bytes: u64, f: impl FnOnce(u32) -> R) -> Option<R> {
         let window = self.access.window.as_ref()?;
         let index = self.word(window.index, 0)?;
         let data = self.word(window.data, 0)?;
         let _lock = self.indirect.lock();
-        let bytes = u64::from(word) << 2;
         let high = (bytes >> 32) as u32;
         let index_hi = match window.index_high {
             Some(index_high) if high != 0 => Some(self.word(index_high, 0)?),

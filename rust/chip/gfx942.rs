@@ -53,9 +53,7 @@ pub(super) const FAMILY: Family = Family {
     capabilities: topology::CAP_SRAM_ECC,
     sdma: SdmaShape {
         bus_engines: 2,
-        // Those of the first AID; doorbells of the other AIDs' engines are routed by registers that
-        // are not reached here.
-        max_engines: 4,
+        max_engines: 16,
         queues_per_engine: 8,
         engines_per_die: 4,
         reserved_queues: 0,

@@ -16,7 +16,8 @@ use crate::{
                 DOORBELL0_CTRL_ENTRY_0 as Range,
                 RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN as Aperture,
                 RCC_STRAP0_RCC_DEV0_EPF0_STRAP0 as Strap,
-                S2A_DOORBELL_ENTRY_1_CTRL as Port, //
+                S2A_DOORBELL_ENTRY_1_CTRL as Port,
+                XCC_DOORBELL_FENCE as Fence, //
             },
             AnyReg,
             Block,
@@ -39,62 +40,38 @@ const IH_SIZE: u64 = 8;
 /// Words of doorbells that go to a copy engine (`sdma_doorbell_range`).
 const SDMA_SIZE: u64 = 20;
 
-/// The doorbells of a copy engine: a range on the BAR, and the port that they go to. Linux has the
-/// fields of the first range and port for all of them.
+/// Copy engines of a base die.
+const PER_DIE: u32 = 4;
+
+/// Where doorbells of a copy engine leave the die: a port, and who is behind it. Linux has the fields of the first port for
+/// all of them.
 #[derive(Clone, Copy)]
 struct Route {
-    /// The first word of its engine's doorbells.
-    first: Bounded<10>,
-    range: AnyReg,
     port: AnyReg,
     to: Value<Port>,
 }
 
 impl Route {
     /// To the engine with that number at the port, and that address.
-    const fn new<const ID: u64, const ADDRESS: u64>(
-        first: Bounded<10>,
-        range: AnyReg,
-        port: AnyReg,
-    ) -> Self {
+    const fn new<const ID: u64, const ADDRESS: u64>(port: AnyReg) -> Self {
         let to = Value::zeroed()
             .having(Port::S2A_DOORBELL_PORT1_ENABLE.is::<1>())
             .having(Port::S2A_DOORBELL_PORT1_RANGE_SIZE.is::<SDMA_SIZE>())
             .having(Port::S2A_DOORBELL_PORT1_AWID.is::<ID>())
             .having(Port::S2A_DOORBELL_PORT1_RANGE_OFFSET.is::<ID>())
             .having(Port::S2A_DOORBELL_PORT1_AWADDR_31_28_VALUE.is::<ADDRESS>());
-        Self {
-            first,
-            range,
-            port,
-            to,
-        }
+        Self { port, to }
     }
 }
 
-/// Those of the first AID.
-const SDMA_ROUTES: [Route; 4] = [
-    Route::new::<0xe, 1>(
-        Bounded::new::<{ sdma_first(0) }>(),
-        nbio::DOORBELL0_CTRL_ENTRY_1.any(),
-        nbio::S2A_DOORBELL_ENTRY_1_CTRL.any(),
-    ),
-    Route::new::<8, 2>(
-        Bounded::new::<{ sdma_first(1) }>(),
-        nbio::DOORBELL0_CTRL_ENTRY_2.any(),
-        nbio::S2A_DOORBELL_ENTRY_2_CTRL.any(),
-    ),
-    Route::new::<9, 8>(
-        Bounded::new::<{ sdma_first(2) }>(),
-        nbio::DOORBELL0_CTRL_ENTRY_3.any(),
-        nbio::S2A_DOORBELL_ENTRY_5_CTRL.any(),
-    ),
-    Route::new::<0xa, 9>(
-        Bounded::new::<{ sdma_first(3) }>(),
-        nbio::DOORBELL0_CTRL_ENTRY_4.any(),
-        nbio::S2A_DOORBELL_ENTRY_6_CTRL.any(),
-    ),
+/// Those of each base die.
+const SDMA_ROUTES: [Route; PER_DIE as usize] = [
+    Route::new::<0xe, 1>(nbio::S2A_DOORBELL_ENTRY_1_CTRL.any()),
+    Route::new::<8, 2>(nbio::S2A_DOORBELL_ENTRY_2_CTRL.any()),
+    Route::new::<9, 8>(nbio::S2A_DOORBELL_ENTRY_5_CTRL.any()),
+    Route::new::<0xa, 9>(nbio::S2A_DOORBELL_ENTRY_6_CTRL.any()),
 ];
+
 /// The bus side.
 pub(super) struct Hal;
 
@@ -142,6 +119,11 @@ impl super::Hal for Hal {
             });
             regs.write(nbio::XCC_DOORBELL_FENCE, Value::new(0xff & !xccs));
             regs.write(nbio::BIFC_GFX_INT_MONITOR_MASK, Value::new(0x7ff));
+            // On other dies it passes nothing on to the first one's.
+            let fence = Value::<Fence>::zeroed().with(Fence::SHUB_SLV_MODE, true);
+            for die in regs.instances(Block::Mmhub).filter(|&die| die > 0) {
+                regs.write_on_die(die, nbio::XCC_DOORBELL_FENCE.any(), fence.bits());
+            }
             regs.write(nbio::BIFC_DOORBELL_ACCESS_EN_PF, Value::new(0xf_ffff));
         }
         regs.update(nbio::RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN, |old| {
@@ -164,12 +146,18 @@ impl super::Hal for Hal {
 
     /// `nbio_v7_9_sdma_doorbell_range`.
     fn route_sdma(&self, regs: &Regs, engines: u32) {
-        for (route, _) in SDMA_ROUTES.into_iter().zip(0..engines) {
+        let dies = (0u8..).flat_map(|die| SDMA_ROUTES.map(|route| (die, route)));
+        for ((die, route), engine) in dies.zip(0..engines) {
             let range = Value::zeroed()
-                .with(Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY, route.first)
+                .with(
+                    Range::BIF_DOORBELL0_RANGE_OFFSET_ENTRY,
+                    Bounded::low_bits_of(sdma_first(engine)),
+                )
                 .having(Range::BIF_DOORBELL0_RANGE_SIZE_ENTRY.is::<SDMA_SIZE>());
-            regs.write(route.range, range.bits());
-            regs.write(route.port, route.to.bits());
+            // Ranges are all on the first die, one behind the other.
+            let entry = nbio::DOORBELL0_CTRL_ENTRY_1.any().at(engine, 1);
+            regs.write(entry, range.bits());
+            regs.write_on_die(die, route.port, route.to.bits());
         }
     }
 

@@ -26,10 +26,10 @@ fn create(c: &mut Ctx, queue_type: u32, engine: u32) -> Answer {
     c.create(|a| still(a, queue_type, engine))
 }
 
-/// Makes queues until one is refused; returns how many were made, at most 100.
+/// Makes queues until one is refused; returns how many were made, at most 200.
 fn exhaust(c: &mut Ctx, queue_type: u32, engine: u32) -> u64 {
     let more = |_: &u64| c.new_queue(|a| still(a, queue_type, engine)).is_ok();
-    (0..100).take_while(more).count() as u64
+    (0..200).take_while(more).count() as u64
 }
 
 /// The doorbell that a queue of an engine must have, as a byte in the process' slice.

@@ -70,6 +70,16 @@ fn text(c: &mut Ctx, field: &str) -> Result<Vec<u8>, String> {
     Ok(text.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
 }
 
+/// Base dies, each with four copy engines (`aqua_vanjaram_init_soc_config`); only MI300s have several.
+fn dies(c: &Ctx) -> u64 {
+    match c.node.gfx942() {
+        true => (c.node.sdma_engines + c.node.sdma_link_engines)
+            .div_ceil(4)
+            .into(),
+        false => 1,
+    }
+}
+
 /// Channels and the power of two of each one's bits, and the kind of memory, where `struct atom_umc_info_v4_0` of the ROM
 /// has them.
 fn memory(c: &mut Ctx) -> Result<(u64, u8), String> {
@@ -132,13 +142,13 @@ pub fn rows() -> Vec<Row> {
             let shown = fs::read(&path).map_err(|e| format!("{path}: {e}"))?;
             Ok(holds(shown.strip_suffix(b"\n") == Some(&text(c, "vbios_pn")?)))
         }),
-        row(M, "as many bits as the ROM says", Want::Computed, "amd/amdgpu/amdgpu_atomfirmware.c: amdgpu_atomfirmware_get_umc_info", |c| {
+        row(M, "as many bits as the ROM says for each base die", Want::Computed, "amd/amdgpu/amdgpu_gmc.c: amdgpu_gmc_get_vram_info", |c| {
             let found = number(c, INFO_DEV_INFO, [0; 4], std::mem::offset_of!(InfoDevice, vram_bit_width), 4)?;
-            Ok(Got::Pair(found, memory(c)?.0))
+            Ok(Got::Pair(found, dies(c) * memory(c)?.0))
         }),
         row(M, "the topology's memory has as many", Want::Computed, "amd/amdkfd/kfd_crat.c: kfd_fill_gpu_memory_affinity", |c| {
             let bank = node::properties(&format!("{}/1/mem_banks/0/properties", node::NODES))?;
-            Ok(Got::Pair(bank.get("width").copied().unwrap_or(0), memory(c)?.0))
+            Ok(Got::Pair(bank.get("width").copied().unwrap_or(0), dies(c) * memory(c)?.0))
         }),
         row(M, "its kind", Want::Computed, "amd/amdgpu/amdgpu_atomfirmware.c: convert_atom_mem_type_to_vram_type", |c| {
             let found = number(c, INFO_DEV_INFO, [0; 4], std::mem::offset_of!(InfoDevice, vram_type), 4)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Copies and fills by the copy engines: between device and system memory, of odd sizes, of 64 MiB,
-//! and on two engines at once. With `fault`, a copy that must fault.
+//! on two engines at once, and on each that the GPU has. With `fault`, a copy by the last of them that must fault.
 //!
 //! `copies [fault]`
 
@@ -126,13 +126,56 @@ fn together(gpu: &Gpu, queues: &[CopyQueue; 2]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Engines that the GPU has, by its topology.
+fn engines(gpu: &Gpu) -> u32 {
+    let count = |name| gpu.node().property(name) as u32;
+    count("num_sdma_engines") + count("num_sdma_xgmi_engines")
+}
+
+/// Copies by each engine, twice, the second time from and to other memory at the same addresses: no engine may find what
+/// was there before.
+fn each(gpu: &Gpu) -> Result<(), Failure> {
+    let engines = engines(gpu);
+    let queues = (0..engines).map(|engine| gpu.copy_queue_on(engine));
+    let queues = queues.collect::<Result<Vec<_>, _>>()?;
+    let mut places = Vec::new();
+    for round in 0..2 {
+        let (source, target) = (
+            gpu.alloc_in::<u32>(Memory::Vram, N / 16)?,
+            gpu.alloc_in::<u32>(Memory::Gtt, N / 16)?,
+        );
+        places.push((source.address(), target.address()));
+        for (engine, queue) in (0..).zip(&queues) {
+            let seed = 100 * round + engine;
+            source.fill_with(|i| word(i, seed))?;
+            target.fill(0)?;
+            queue.copy(&target, &source)?.wait_timeout(PATIENCE)?;
+            let right = |(i, w): (usize, &u32)| *w == word(i, seed);
+            if !target.to_vec()?.iter().enumerate().all(right) {
+                return Err(Failure::new(format_args!(
+                    "engine {engine} copied something else"
+                )));
+            }
+        }
+        if round == 0 {
+            // Other pages are to be at these addresses.
+            let kept = gpu.alloc_in::<u32>(Memory::Vram, N)?;
+            drop((source, target));
+            drop(kept);
+        }
+    }
+    println!("{engines} engines copied; the memory was at {places:x?}");
+    Ok(())
+}
+
 fn run() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let queues = [gpu.copy_queue_on(0)?, gpu.copy_queue_on(1)?];
     let [queue, _] = &queues;
     if std::env::args().nth(1).as_deref() == Some("fault") {
         let target = gpu.alloc::<u32>(N)?;
-        let copy = queue.copy_at(Address(target.address()), NOWHERE, 64)?;
+        let last = gpu.copy_queue_on(engines(&gpu) - 1)?;
+        let copy = last.copy_at(Address(target.address()), NOWHERE, 64)?;
         return match copy.wait_timeout(PATIENCE) {
             Err(Error::MemoryFault { address, .. }) if address == NOWHERE.0 => {
                 println!("the copy faulted at {address:#x}");
@@ -144,6 +187,7 @@ fn run() -> Result<(), Failure> {
     kinds(&gpu, queue)?;
     odd(&gpu, queue)?;
     together(&gpu, &queues)?;
+    each(&gpu)?;
     large(&gpu, queue)?;
     let (written, read) = queue.pointers();
     println!("{written} bytes of packets written, {read} read");

@@ -262,7 +262,7 @@ const CLI_JSON: &str =
 fn copies() -> Scenario {
     Scenario::new(
         "copies",
-        "two copy engines move words between all kinds of memory, and 64 MiB at once",
+        "copy engines move words between all kinds of memory, 64 MiB at once, and each of them does",
     )
     .bin("rkfd-programs", "copies")
     .steps([
@@ -271,6 +271,22 @@ fn copies() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .check(two_engines)
+    .check(each_engine)
+}
+
+/// Each engine that the program knows of copied.
+fn each_engine(outcome: &Outcome) -> Result<(), String> {
+    let mut lines = outcome.output.iter();
+    let count = lines.find_map(|line| line.split_once(" engines copied")?.0.parse().ok());
+    let count: u32 = count.ok_or("the program didn't print how many engines copied")?;
+    let trace = Trace::read(&outcome.logs)?;
+    for engine in (0..count).map(|n| format!("sdma{n} queue")) {
+        let mut all = trace.all("sdma");
+        if !all.any(|e| e.text("queue").starts_with(&engine) && e.text("op") == "COPY") {
+            return Err(format!("{engine}s copied nothing"));
+        }
+    }
+    Ok(())
 }
 
 fn two_engines(outcome: &Outcome) -> Result<(), String> {
