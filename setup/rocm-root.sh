@@ -5,17 +5,19 @@
 #
 # It holds Debian's own ROCm, byte for byte as packaged: rocminfo, the HSA runtime, HIP, the device
 # libraries, hipcc, tools that show what a GPU does, OpenCL, and the debugger's library. ROCm 6 is that of Debian's
-# testing suite, with the debugger's library of the unstable one; ROCm 7, with the profiler's libraries, is in the
-# experimental one. The other root (devroot.sh) cannot hold them: Debian stable's ROCm is older and
+# testing suite, with the debugger's library of the unstable one; ROCm 7, with the profiler's and the mathematical libraries and
+# amd-smi, is in the experimental one. The other root (devroot.sh) cannot hold them: Debian stable's ROCm is older and
 # its compiler does not know gfx1201. Nothing of these roots is changed after the installation; the
 # virtual machine mounts one read-only.
 . "$(dirname "$0")/common.sh"
 
 STACK=${1:-6}
 # OTHER: where packages come from that the suite doesn't have. CHOSEN: versions that are taken before others.
+# MB: what it takes, in megabytes.
 case $STACK in
-    6) SUITE=forky OTHER=sid CHOSEN='' HIP='libamdhip64-6' ;;
-    7) SUITE=sid OTHER=experimental CHOSEN='7.2.4*' HIP='libamdhip64-7 libhsa-amd-aqlprofile64-1-dev librocprofiler-register-0-dev' ;;
+    6) MB=1200 SUITE=forky OTHER=sid CHOSEN='' HIP='libamdhip64-6' ;;
+    7) MB=3300 SUITE=sid OTHER=experimental CHOSEN='7.2.4*' HIP='libamdhip64-7 libhsa-amd-aqlprofile64-1-dev librocprofiler-register-0-dev'
+        HIP="$HIP librocprim-dev libhipcub-dev librocrand-dev librocfft-dev librocblas-dev librocsparse-dev ocl-icd-opencl-dev amd-smi" ;;
     *) die "there is no ROCm $STACK in Debian" "choose 6 or 7" ;;
 esac
 PACKAGES="rocminfo libhsa-runtime64-1 libhsa-runtime-dev $HIP hipcc amd-dbgapi-dev rocm-smi nvtop clinfo rocm-opencl-icd gcc libc6-dev strace busybox-static"
@@ -26,7 +28,7 @@ key=$( { echo "$SUITE" "$OTHER" ${CHOSEN:+"$CHOSEN"} "$PACKAGES"; } | sha256sum 
 ROOT="$CACHE/rocm-$key"
 if [ -e "$ROOT/.complete" ]; then echo "$ROOT"; exit 0; fi
 free_kb=$(df -Pk "$CACHE" | awk 'NR==2{print $4}')
-[ "$free_kb" -gt 2500000 ] || die "only $((free_kb / 1024)) MB free under $CACHE; ROCm needs about 2.5 GB" \
+[ "$((free_kb / 1024))" -gt "$((MB * 2))" ] || die "only $((free_kb / 1024)) MB free under $CACHE; making a root with ROCm $STACK needs about $((MB * 2)) MB" \
     "point RKFD_CACHE at a folder with more room"
 lock_cache
 need mmdebstrap mmdebstrap
@@ -46,7 +48,7 @@ bootstrap() {
         --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$ROOT"
     rm -rf "$ROOT"/var/cache/apt/* "$ROOT"/var/lib/apt/lists/*
 }
-say "making a Debian $SUITE root with ROCm $STACK in $ROOT: once per machine, about 3 minutes, 1 GB"
+say "making a Debian $SUITE root with ROCm $STACK in $ROOT: once per machine, some minutes, $MB MB"
 step "Debian $SUITE with ROCm $STACK" "$ROOT.1-packages" bootstrap
 touch "$ROOT/.complete"
 echo "$ROOT"

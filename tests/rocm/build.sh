@@ -7,13 +7,21 @@ FLAGS='-O2 -Wall'
 for source in /mnt/*.hip; do
     name=$(basename "$source" .hip)
     [ ! -e "/srv/$name" ] || continue
+    library=
+    case $name in lib_*)
+        # A library is not of every ROCm; some are headers alone.
+        name_of=${name#lib_}
+        [ -e "/usr/include/$name_of" ] || continue
+        [ ! -e "/usr/lib/x86_64-linux-gnu/lib$name_of.so" ] || library=-l$name_of ;;
+    esac
     echo "$name"
-    hipcc $(printf ' --offload-arch=%s' $TARGETS) $FLAGS "$source" -o "/srv/$name.new"
+    hipcc $(printf ' --offload-arch=%s' $TARGETS) $FLAGS "$source" -o "/srv/$name.new" $library
     mv "/srv/$name.new" "/srv/$name"
 done
 
 CXX="$(ls /usr/bin/clang++-* | sort -V | tail -1) -std=c++20 $FLAGS"
 gcc $FLAGS /mnt/hsa.c -o /srv/hsa -lhsa-runtime64
+[ ! -e /usr/include/CL/cl.h ] || gcc $FLAGS /mnt/opencl.c -o /srv/opencl -lOpenCL
 for name in debugger debugger_faults; do
     $CXX "/mnt/$name.cpp" -o "/srv/$name" -lrocm-dbgapi
 done

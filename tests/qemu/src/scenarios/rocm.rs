@@ -50,6 +50,17 @@ const PROGRAMS: [&str; 18] = [
     "masks",
 ];
 
+/// Programs that use ROCm's libraries; as those above. Not every ROCm that Debian has brings them.
+const LIBRARIES: [&str; 7] = [
+    "lib_rocprim",
+    "lib_hipcub",
+    "lib_rocrand",
+    "lib_rocfft",
+    "lib_rocblas",
+    "lib_rocsparse",
+    "opencl",
+];
+
 /// Copies by shaders instead of the copy engine.
 const NO_SDMA: &str = "HSA_ENABLE_SDMA=0";
 /// Waiting for signals by looking at them instead of by interrupts.
@@ -101,6 +112,20 @@ impl Rocm {
             self.again("rocm-again", 2, chip),
             self.again("rocm-again-one-cpu", 1, chip),
         ];
+        // Debian's newest suite alone has it.
+        if self.root.join("usr/bin/amd-smi").exists() {
+            all.push(self.amd_smi());
+        }
+        let libraries = LIBRARIES.into_iter();
+        let libraries: Vec<&str> = libraries
+            .filter(|name| self.programs.join(name).exists())
+            .collect();
+        if !libraries.is_empty() {
+            all.push(
+                self.scenario("rocm-libraries", "ROCm's libraries")
+                    .steps(libraries.into_iter().map(|p| program(p, &[], chip))),
+            );
+        }
         // The profiler's libraries are not of every ROCm.
         if self.programs.join("profile.so").exists() {
             all.push(
@@ -225,6 +250,40 @@ impl Rocm {
             "compute-units",
             &format!("Max compute units  *{units}$"),
         ))
+    }
+
+    /// The same of amd-smi.
+    fn amd_smi(&self) -> Scenario {
+        let [option, serial] = sensors::SERIAL;
+        let smi = |what: &[&str]| {
+            let words = [&["amd-smi"], what, &["--json"]].concat();
+            run(&words.concat(), "\"gpu\": 0", &words)
+        };
+        self.scenario("rocm-amd-smi", "amd-smi shows the device's own numbers")
+            .emulator_arg(option)
+            .emulator_arg(serial)
+            .step(smi(&["list"]))
+            .step(printed(
+                "kfd-id",
+                "kfd_id[^0-9]*$(cat /sys/devices/virtual/kfd/kfd/topology/nodes/1/gpu_id)\\b",
+            ))
+            .step(smi(&["static", "--asic", "--vram"]))
+            .step(printed(
+                "serial",
+                &format!("asic_serial[^0-9]*0x{}", serial.to_uppercase()),
+            ))
+            .step(smi(&["metric", "--mem-usage"]))
+            .step(printed(
+                "vram",
+                "$(($(cat /sys/class/drm/renderD128/device/mem_info_vram_total) >> 20))",
+            ))
+            .step(smi(&[
+                "metric",
+                "--temperature",
+                "--power",
+                "--usage",
+                "--clock",
+            ]))
     }
 
     fn tools(&self, chip: &Chip) -> Scenario {
