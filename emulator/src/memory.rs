@@ -104,6 +104,8 @@ pub struct Memory {
     pub vram: Mapping,
     /// Guest RAM by bus address.
     pub bus: Bus,
+    /// Two pages that stand for those that aren't resident.
+    nothing: Mapping,
     host_path: HostPath,
     hdp_flushes: AtomicBool,
     gfx: Vec<VmHub>,
@@ -124,6 +126,7 @@ impl Memory {
         Ok(Arc::new(Self {
             vram: Mapping::anonymous("rkfd-vram", layout.vram_size)?,
             bus: Bus::new(report.clone()),
+            nothing: Mapping::anonymous("rkfd-nothing", 2 * PAGE)?,
             host_path: HostPath::default(),
             hdp_flushes: AtomicBool::new(true),
             gfx: (0..layout.xccs)

@@ -66,6 +66,7 @@ pub(super) fn walk(device: &Device, hub: Hub, vmid: &str, va: &str) -> Answer {
             let place = match at {
                 Place::Vram(at) => format!("VRAM {at:#x}"),
                 Place::Bus(at) => format!("system memory {at:#x}"),
+                Place::Nothing => "not resident".into(),
             };
             format!("{va:#x} is {place}, in a range of {:#x} bytes", found.len)
         }

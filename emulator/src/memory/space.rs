@@ -74,7 +74,11 @@ impl<'a> Space<'a> {
         let at = found
             .place
             .plus((va & !(PAGE - 1)).wrapping_sub(found.start));
-        let page = self.memory.at(at).ok_or(fault(FaultReason::NoMemory))?;
+        let page = match at {
+            Place::Nothing => self.memory.nothing(access),
+            at => self.memory.at(at),
+        };
+        let page = page.ok_or(fault(FaultReason::NoMemory))?;
         Ok((page, found.held_back))
     }
 
@@ -175,6 +179,7 @@ impl<'a> Space<'a> {
                 let (memory, at) = match found.place {
                     Place::Vram(at) => ("VRAM", at),
                     Place::Bus(at) => ("system", at),
+                    Place::Nothing => ("none", 0),
                 };
                 members.extend([
                     ("start", Value::Hex(found.start)),
@@ -429,7 +434,20 @@ impl Memory {
                 }
                 page
             }
+            Place::Nothing => self.nothing(Access::Read),
         }
+    }
+
+    /// What stands for a page that isn't resident: one that is zero for loads, and another for stores, which is zero
+    /// for each who begins to store there.
+    fn nothing(&self, access: Access) -> Option<HostPage> {
+        let is_load = matches!(access, Access::Read | Access::Execute);
+        let at = if is_load { 0 } else { PAGE };
+        let page = self.nothing.part(at, PAGE as usize)?;
+        if !is_load {
+            let _ = page.write(0, &[0; PAGE as usize]);
+        }
+        Some(page)
     }
 
     /// Entry `index` of a page table, as the GPU sees it.
@@ -442,6 +460,7 @@ impl Memory {
                 let now = page.u64((offset % PAGE) as usize)?.load(Ordering::Acquire);
                 Some(Word::current(offset, now))
             }
+            Place::Nothing => None,
         }
     }
 

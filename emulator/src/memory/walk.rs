@@ -113,6 +113,8 @@ pub enum Place {
     Vram(u64),
     /// Bus address: guest RAM.
     Bus(u64),
+    /// None: of a page that isn't resident. Loads give zero, and stores are lost.
+    Nothing,
 }
 
 impl Place {
@@ -121,6 +123,7 @@ impl Place {
         match self {
             Self::Vram(at) => Self::Vram(at.wrapping_add(n)),
             Self::Bus(at) => Self::Bus(at.wrapping_add(n)),
+            Self::Nothing => Self::Nothing,
         }
     }
 }
@@ -188,8 +191,9 @@ pub struct Path {
 
 impl Path {
     fn read(&mut self, table: Place, index: u64, entry: u64) {
-        let (Place::Vram(at) | Place::Bus(at)) = table.plus(index.wrapping_mul(8));
-        self.at.push(at);
+        if let Place::Vram(at) | Place::Bus(at) = table.plus(index.wrapping_mul(8)) {
+            self.at.push(at);
+        }
         self.entries.push(entry);
     }
 }
@@ -290,7 +294,11 @@ pub fn walk(
         path.read(table(pde, memory, hub), index, entry);
         if entry & pte::VALID == 0 {
             record_stale_entry(memory, hub, vmid, va, word, is_look);
-            return Err(FaultReason::Invalid(level));
+            let not_resident = bits.prt | bits.pde_pte;
+            return match entry & not_resident == not_resident {
+                true => Ok(nothing(va, shift)),
+                false => Err(FaultReason::Invalid(level)),
+            };
         }
         if entry & bits.pde_pte != 0 {
             see(level, entry, pte::ADDRESS);
@@ -338,14 +346,10 @@ pub fn walk(
     }
     if entry & pte::VALID == 0 {
         record_stale_entry(memory, hub, vmid, va, word, is_look);
-        if entry & bits.prt != 0 {
-            return Err(bad(
-                0,
-                entry,
-                "partially resident page, which is not modelled:",
-            ));
-        }
-        return Err(FaultReason::Invalid(0));
+        return match entry & bits.prt != 0 {
+            true => Ok(nothing(va, shift)),
+            false => Err(FaultReason::Invalid(0)),
+        };
     }
     see(0, entry, pte::ADDRESS);
     keep(0, entry);
@@ -386,6 +390,18 @@ fn place(entry: u64, address: u64, memory: &Memory, hub: Hub) -> Place {
         Place::Bus(address)
     } else {
         Place::Vram(address.wrapping_sub(memory.hub(hub).fb_offset()))
+    }
+}
+
+/// The translation by an entry of 2^`shift` pages that aren't resident (PRT without VALID, `gmc_v9_0_get_vm_pte`).
+fn nothing(va: u64, shift: u32) -> Translation {
+    let len = PAGE << shift;
+    Translation {
+        start: va & !(len - 1),
+        len,
+        place: Place::Nothing,
+        rights: Rights::ALL,
+        held_back: false,
     }
 }
 

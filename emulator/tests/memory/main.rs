@@ -565,3 +565,27 @@ fn system_memory_of_a_process_is_uncached() {
         assert_eq!(report.findings(), []);
     }
 }
+
+/// `gmc_v9_0_get_vm_pte` for AMDGPU_VM_PAGE_PRT: bit 51 without VALID; in a directory with PDE_PTE, too.
+#[test]
+fn what_is_not_resident_is_zero_and_takes_stores() {
+    const PRT: u64 = 1 << 51;
+    let cases = [(PTB + 9 * 8, PRT), (PDB1 + 5 * 8, PRT | PDE_PTE)];
+    for (at, entry) in cases {
+        let (memory, _, report) = memory(&[]);
+        map(&memory, 0x80_0000 | V | R | W);
+        put(memory.vram, 0x80_0000, 7);
+        put_entry(&memory, at, entry);
+        let space = memory.space(Hub::Gfx(0), VMID);
+        assert_eq!(space.load_u64(VA), Ok(0), "entry {entry:#x} at {at:#x}");
+        space.store_u64(VA, 5).expect("a store is lost");
+        assert_eq!(space.load_u64(VA), Ok(0), "entry {entry:#x} at {at:#x}");
+        assert_eq!(get(memory.vram, 0x80_0000), 7);
+        assert_eq!(report.findings(), []);
+    }
+    // In a directory the mark alone is no such entry.
+    let (memory, _, _) = memory(&[]);
+    map(&memory, 0x80_0000 | V | R);
+    put_entry(&memory, PDB1 + 5 * 8, PRT);
+    assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(1)));
+}

@@ -76,6 +76,11 @@ macro_rules! scalar {
 }
 
 impl HostPage {
+    /// Whether it is the same memory.
+    pub fn is(&self, other: &Self) -> bool {
+        self.base == other.base
+    }
+
     /// A page of host memory.
     ///
     /// # Safety

@@ -192,8 +192,14 @@ impl Tlb {
         }
         let page = env.translate(vmid, va, access).map_err(fault)?;
         let entry = &mut self.entries[slot];
-        // Rights add up only for the same page.
-        let rights = if entry.tag == tag { entry.rights } else { 0 } | (1 << access as u8);
+        // Rights add up only for the same page: where none is resident, loads have another one than stores.
+        let same = entry.page.as_ref().is_some_and(|old| old.is(&page));
+        let before = if entry.tag == tag && same {
+            entry.rights
+        } else {
+            0
+        };
+        let rights = before | (1 << access as u8);
         *entry = Entry {
             tag,
             rights,
