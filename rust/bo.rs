@@ -97,6 +97,8 @@ enum Backing {
     User(Pin<KBox<user::User>>),
     /// Somebody else's memory.
     Foreign(WhileBound<Attachment>),
+    /// None: pages that aren't resident.
+    Nothing,
 }
 
 /// What buffer objects of a GPU are made from.
@@ -247,6 +249,20 @@ impl Bo {
         )?)
     }
 
+    /// No memory: where it is mapped the GPU loads zero, and what it stores is lost.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM, ENODEV when the device is gone.
+    pub(crate) fn nothing(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
+        Self::of_device(memory, size, Backing::Nothing)
+    }
+
+    /// Whether it has no memory.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.backing, Backing::Nothing)
+    }
+
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
@@ -284,7 +300,7 @@ impl Bo {
         match self.backing {
             Backing::Vram(_) => Some(Placement::Vram),
             Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Some(Placement::Gtt),
-            Backing::Device { .. } => None,
+            Backing::Device { .. } | Backing::Nothing => None,
         }
     }
 
@@ -298,7 +314,7 @@ impl Bo {
         match self.backing {
             Backing::Vram(_) => Caching::WriteCombine,
             Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Caching::Cached,
-            Backing::Device { .. } => Caching::Uncached,
+            Backing::Device { .. } | Backing::Nothing => Caching::Uncached,
         }
     }
 
@@ -328,7 +344,7 @@ impl Bo {
             Backing::Device { phys, .. } => {
                 Ok((phys.checked_add(offset).ok_or(EINVAL)? >> 12) as usize)
             }
-            Backing::User(_) | Backing::Foreign(_) => Err(EPERM),
+            Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => Err(EPERM),
         }
     }
 
@@ -375,6 +391,7 @@ impl Bo {
                 map.try_access_with(|map| run(map.bus(), at, end))
             }),
             Backing::User(user) => user.segments(offset, len, f),
+            Backing::Nothing => f(Segment { addr: 0, len }),
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
                 f(Segment {

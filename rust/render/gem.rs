@@ -10,6 +10,7 @@ use super::{
     Render, //
 };
 use crate::{
+    bo::Bo,
     glue::{
         drm::{
             Gem,
@@ -326,6 +327,9 @@ const VALID: u32 = abi::VM_DELAY_UPDATE
 /// And of one without.
 const VALID_PRT: u32 = abi::VM_DELAY_UPDATE | abi::VM_PAGE_PRT;
 
+/// What stands for the object of pages that aren't resident: no object is there.
+const NO_OBJECT: usize = 0;
+
 /// The range of an address space that a request names.
 ///
 /// # Errors
@@ -376,7 +380,7 @@ fn wait_for_fences(file: File<'_>, args: &abi::GemVa) -> Result {
 /// # Errors
 ///
 /// EINVAL for addresses, flags and operations that make no sense, ENOENT for no handle, for no synchronisation object, or
-/// when nothing of it is mapped there; EOPNOTSUPP for mappings without memory; those of [`wait_for_fences`] and [`place`].
+/// when nothing of it is mapped there; those of [`wait_for_fences`] and [`place`].
 pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
     let va = range(args)?;
     if args.flags & !VALID != 0 && args.flags & !VALID_PRT != 0 {
@@ -389,13 +393,8 @@ pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
     if args.flags & abi::VM_DELAY_UPDATE != 0 && args.vm_timeline_syncobj_out != 0 {
         return Err(EINVAL);
     }
-    if operation != abi::VA_OP_CLEAR && args.flags & abi::VM_PAGE_PRT != 0 {
-        return Err(EOPNOTSUPP);
-    }
-    let object = match operation {
-        abi::VA_OP_CLEAR => None,
-        _ => Some(lookup(file, args.handle)?),
-    };
+    let has_object = operation != abi::VA_OP_CLEAR && !is_prt(args);
+    let object = has_object.then(|| lookup(file, args.handle)).transpose()?;
     wait_for_fences(file, args)?;
     let notice = match args.vm_timeline_syncobj_out {
         0 => None,
@@ -406,6 +405,11 @@ pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
         notice.done();
     }
     Ok(())
+}
+
+/// Whether it is about pages that aren't resident: they have no object.
+fn is_prt(args: &abi::GemVa) -> bool {
+    args.flags & abi::VM_PAGE_PRT != 0
 }
 
 /// Carries a checked GEM_VA out.
@@ -437,6 +441,21 @@ fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>
             };
             place::map(&opened, &place, operation == abi::VA_OP_REPLACE)
         }
-        (_, None) => place::clear(&opened, at()?),
+        (abi::VA_OP_CLEAR, None) => place::clear(&opened, at()?),
+        (abi::VA_OP_UNMAP, None) => place::unmap(&opened, NO_OBJECT, GpuVa::new(va)),
+        (operation, None) => {
+            let at = at()?;
+            let bo = Bo::nothing(opened.gpu().memory(), at.bytes())?;
+            let place = Place {
+                object: NO_OBJECT,
+                bo: &bo,
+                user: None,
+                at,
+                offset: 0,
+                flags: MapFlags::default(),
+                asked: args.flags,
+            };
+            place::map(&opened, &place, operation == abi::VA_OP_REPLACE)
+        }
     }
 }

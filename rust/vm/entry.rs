@@ -47,6 +47,9 @@ impl EntryAddr {
 
 /// Everything of an entry but its address and what its level adds.
 pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
+    if bo.is_nothing() {
+        return EntryFlags(hal.nothing());
+    }
     let local = bo.placement() == Some(Placement::Vram);
     let mut entry = VALID | READABLE | hal.caching(local, flags);
     if !local {

@@ -23,6 +23,9 @@ pub(crate) trait Hal: Sync {
     /// What Linux leaves in entries that map nothing.
     fn empty(&self) -> &'static Marks;
 
+    /// A leaf without memory, whose pages aren't resident.
+    fn nothing(&self) -> u64;
+
     /// Memory type and snooping of a leaf for the GPU's own memory (`local`) or the system's.
     fn caching(&self, local: bool, flags: MapFlags) -> u64;
 }

@@ -12,7 +12,8 @@ use crate::hw::pte::{
     gfx12,
     Mtype,
     EXECUTABLE,
-    SNOOPED, //
+    SNOOPED,
+    SYSTEM, //
 };
 
 /// The format.
@@ -34,6 +35,10 @@ impl super::Hal for Hal {
             gfx12::PDE_PTE,
             gfx12::PDE_PTE,
         ]
+    }
+
+    fn nothing(&self) -> u64 {
+        gfx12::PRT | gfx12::PDE_PTE | gfx12::mtype(Mtype::Nc) | SNOOPED | SYSTEM
     }
 
     fn caching(&self, local: bool, flags: MapFlags) -> u64 {

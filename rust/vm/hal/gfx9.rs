@@ -22,6 +22,7 @@ use crate::hw::pte::{
     LEVEL_BITS,
     PAGE_SIZE,
     PDE_PTE,
+    PRT,
     SNOOPED,
     TRANSLATE_FURTHER, //
 };
@@ -41,6 +42,10 @@ impl super::Hal for Hal {
 
     fn empty(&self) -> &'static Marks {
         &[EXECUTABLE, PAGE_SIZE, PDE_PTE, PDE_PTE]
+    }
+
+    fn nothing(&self) -> u64 {
+        PRT | mtype(Mtype::Nc)
     }
 
     fn caching(&self, local: bool, flags: MapFlags) -> u64 {

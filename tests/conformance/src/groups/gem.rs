@@ -182,6 +182,13 @@ pub(super) fn after_mapping(
     Ok((handle, at, errno))
 }
 
+/// Where pages that aren't resident are mapped.
+fn not_resident(c: &mut Ctx) -> Result<u64, String> {
+    let at = c.fresh_va(SIZE);
+    crate::fixture::must("GEM_VA", va(c, 0, at, |a| a.flags = VM_PAGE_PRT)?)?;
+    Ok(at)
+}
+
 fn metadata(c: &Ctx, args: &mut GemMetadata) -> Result<i32, String> {
     Ok(ask(c.render()?, &GEM_METADATA, args))
 }
@@ -294,7 +301,14 @@ pub(super) fn rows() -> Vec<Row> {
             Ok(Got::Errno(va(c, h, at + 4096, |_| {})?))
         }),
         row(V, "replace a part of a mapping", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| { let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_REPLACE; a.handle = other; a.va_address = at + 4096; a.map_size = 4096 })?.2)) }),
-        row(V, "a mapping without memory", Want::Unsupported(libc::EOPNOTSUPP, 0), VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT)),
+        row(V, "pages that aren't resident, of no handle", OK, VA, |c| new_va(c, |a| { a.flags = VM_PAGE_PRT; a.handle = 0x7777 })),
+        row(V, "such pages, and readable", EINVAL, VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT | VM_PAGE_READABLE)),
+        row(V, "such pages where something is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| Ok(Got::Errno(after_mapping(c, |a, _| a.flags = VM_PAGE_PRT)?.2))),
+        row(V, "replace a part by such pages", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_REPLACE; a.flags = VM_PAGE_PRT; a.va_address = at + 4096; a.map_size = 4096 })?.2))),
+        row(V, "unmap a buffer as if it were such pages", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| Ok(Got::Errno(after_mapping(c, |a, _| { a.operation = VA_OP_UNMAP; a.flags = VM_PAGE_PRT })?.2))),
+        row(V, "unmap such pages", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| { let at = not_resident(c)?; Ok(Got::Errno(va(c, 0, at, |a| { a.operation = VA_OP_UNMAP; a.flags = VM_PAGE_PRT })?)) }),
+        row(V, "unmap such pages as if they were a buffer", ENOENT, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_unmap", |c| { let at = not_resident(c)?; let h = made(c, DOMAIN_GTT)?; Ok(Got::Errno(va(c, h, at, |a| a.operation = VA_OP_UNMAP)?)) }),
+        row(V, "clear such pages, and map there", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_clear_mappings", |c| { let at = not_resident(c)?; crate::fixture::must("CLEAR", va(c, 0, at, |a| a.operation = VA_OP_CLEAR)?)?; let h = made(c, DOMAIN_GTT)?; Ok(Got::Errno(va(c, h, at, |_| {})?)) }),
         row(V, "by a file whose address space no process took", OK, VA, |c| { let f = Apart::new(c)?; Ok(Got::Errno(f.va(|_| {}))) }),
         row(V, "by such a file, where it is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| { let f = Apart::new(c)?; f.va(|_| {}); Ok(Got::Errno(f.va(|_| {}))) }),
         row(V, "by such a file, where another file has mapped", OK, "amd/amdgpu/amdgpu_kms.c: amdgpu_driver_open_kms", |c| {

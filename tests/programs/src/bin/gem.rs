@@ -6,7 +6,8 @@
 //! The first operand is KFD's, exported, taken as a GEM handle and mapped by GEM_VA; the second is the render
 //! node's own, one half at a time; sums go to a buffer of the render node's that KFD imports and maps. The CPU
 //! fills and reads all of them by the offsets that GEM_MMAP gives. Then another buffer takes the place of a part of the
-//! first operand's mapping, and the sums are made once more.
+//! first operand's mapping, and the sums are made once more; then pages that aren't resident do, which are zero, and sums
+//! that are stored to such are lost.
 //!
 //! `gem CODE-OBJECT vram|gtt`
 
@@ -29,6 +30,7 @@ const BYTES: usize = N * 4;
 const FROM_KFD: u64 = 0x1234_0000_0000;
 const OWN: u64 = 0x1235_0000_0000;
 const TO_KFD: u64 = 0x1236_0000_0000;
+const NOWHERE: u64 = 0x1237_0000_0000;
 
 struct Setup {
     kfd: File,
@@ -73,6 +75,18 @@ impl Setup {
             ..Default::default()
         };
         call(&self.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA"))
+    }
+
+    /// Pages that aren't resident, which have no buffer.
+    fn nothing(&self, operation: u32, at: u64, bytes: u64) -> Result<(), Failure> {
+        let mut args = GemVa {
+            operation,
+            flags: gem::VM_PAGE_PRT,
+            va_address: at,
+            map_size: bytes,
+            ..Default::default()
+        };
+        call(&self.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA without memory"))
     }
 
     /// A buffer of KFD's that isn't mapped: its handle for the render node, by way of a DMA-buf.
@@ -183,13 +197,16 @@ fn run() -> Result<(), Failure> {
     let sums = s.create(domain)?;
     let imported = s.to_kfd(sums, TO_KFD)?;
 
-    let add = |first: &dyn Fn(usize) -> f32| -> Result<(), Failure> {
+    let dispatch = |operands: [u64; 3]| -> Result<(), Failure> {
         let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
-        let dispatch = [FROM_KFD, OWN, TO_KFD]
+        let dispatch = operands
             .into_iter()
             .fold(dispatch.block(BLOCK), |d, va| d.arg(Address(va)));
         let work = dispatch.arg(N as u32).submit()?;
-        work.wait_timeout(PATIENCE)?;
+        Ok(work.wait_timeout(PATIENCE)?)
+    };
+    let add = |first: &dyn Fn(usize) -> f32| -> Result<(), Failure> {
+        dispatch([FROM_KFD, OWN, TO_KFD])?;
         let right = s.cpu(sums)?.count(|i| first(i) + b(i));
         println!("sums: {right} of {N} are right");
         match right {
@@ -208,6 +225,21 @@ fn run() -> Result<(), Failure> {
         true => c(i),
         false => a(i),
     })?;
+
+    s.nothing(gem::VA_OP_REPLACE, FROM_KFD + part.0, part.1)?;
+    add(&|i| match (N / 4..N / 2).contains(&i) {
+        true => 0.0,
+        false => a(i),
+    })?;
+    s.nothing(gem::VA_OP_MAP, NOWHERE, BYTES as u64)?;
+    dispatch([FROM_KFD, OWN, NOWHERE])?;
+    dispatch([NOWHERE, OWN, TO_KFD])?;
+    let right = s.cpu(sums)?.count(b);
+    println!("sums with what was stored nowhere: {right} of {N} are right");
+    if right != N {
+        return Err(Failure::new("what isn't resident isn't zero"));
+    }
+    s.nothing(gem::VA_OP_UNMAP, NOWHERE, 0)?;
 
     s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
     raw::unmap(&s.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
