@@ -199,7 +199,7 @@ fn firmware_keeps_parts_of_vram_and_tells_which() {
     let mut part = |id| {
         let (status, answer) = cold.submit(id, &[]);
         assert_eq!(status, 0);
-        let start = u64::from(answer[16]) << 32 | u64::from(answer[17]);
+        let start = (u64::from(answer[16]) << 32) | u64::from(answer[17]);
         start..start + u64::from(answer[18])
     };
     let [last, further] = [part(0x50), part(0x51)];
