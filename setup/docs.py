@@ -8,7 +8,8 @@ Looked at are links `[text](path)` and code in backticks that starts with a fold
 such as `rust/sched/`. A name in angle brackets, `hw/regs/<block>.rs`, and a star stand for any.
 In `rust/queue.rs::create` the file has to define the function, type or constant, too, and each step of
 docs/dispatch.md has to name one. A link's `#heading` has to be in the document that it leads to.
-Each missing file is reported with its document and line; the exit status is 1 if there is one.
+Each missing file is reported with its document and line; the exit status is 1 if there is one. So it is if a text that
+the tables of guards and of planted faults take out of a file isn't there exactly once.
 """
 import argparse
 import pathlib
@@ -18,6 +19,7 @@ import sys
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 CODE = re.compile(r"`([^`\s]+)`")
 FOLDERS = ("rust", "hw", "uapi", "emulator", "userspace", "tests", "setup", "docs")
+TABLES = ("tests/guards/guards.txt", "tests/kunit/mutants.txt")
 BUILT = re.compile(r"\.(ko|html)$|target/")
 
 
@@ -70,6 +72,18 @@ def missing(name, folder):
     return not (folder / pattern).exists()
 
 
+def not_once(table):
+    """Yield (name, file, how often) for each text of a table's blocks that isn't in its file exactly once."""
+    top = table.parents[2]
+    for block in table.read_text().split("\n\n") if table.exists() else []:
+        head = re.search(r"^(\S+) (\S+\.rs)\n- (.*)$", block, re.M)
+        if head:
+            file = top / head.group(2)
+            count = file.read_text().count(head.group(3)) if file.exists() else 0
+            if count != 1:
+                yield head.group(1), head.group(2), count
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--top", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
@@ -87,6 +101,10 @@ def main():
     for step in steps_without_function(top / "docs/dispatch.md"):
         print(f"docs/dispatch.md: step {step} names no function")
         bad += 1
+    for table in TABLES:
+        for name, file, count in not_once(top / table):
+            print(f"{table}: {name}: its text is {count} times in {file}")
+            bad += 1
     sys.exit(bad > 0)
 
 

@@ -43,6 +43,16 @@ class Docs(unittest.TestCase):
         self.assertEqual((status, output), (1, "docs/dispatch.md: step 1 names no function\n"))
 
 
+    def test_tables(self):
+        code = {"rust/a.rs": "one\ntwo two\n"}
+        block = "A rust/a.rs\n- {}\n+ else\n"
+        for text, count in [("one", None), ("two", 2), ("three", 0)]:
+            files = {"tests/kunit/mutants.txt": "# No.\n\nround 1\n\n" + block.format(text), **code}
+            status, output, _ = run("docs.py", files)
+            wanted = "" if count is None else f"tests/kunit/mutants.txt: A: its text is {count} times in rust/a.rs\n"
+            self.assertEqual((status, output), (int(count is not None), wanted), text)
+
+
 class Site(unittest.TestCase):
     """setup/docs-site.py."""
 
