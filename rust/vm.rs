@@ -244,7 +244,11 @@ impl Vm {
         let mut next = at.start();
         let written = bo.segments(*offset, at.bytes(), |segment| {
             let here = PageRange::new(next, segment.len)?;
-            let address = entry::address(layout, bo, segment.addr);
+            // What isn't resident is mapped in as large pieces as its place allows.
+            let address = match bo.is_nothing() {
+                true => entry::anywhere(next),
+                false => entry::address(layout, bo, segment.addr),
+            };
             tables.map(here, address, *entry)?;
             next = here.end();
             Ok(())

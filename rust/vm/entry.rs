@@ -20,6 +20,7 @@ use crate::{
         WRITEABLE, //
     },
     types::{
+        GpuVa,
         Layout,
         VramOffset, //
     }, //
@@ -62,6 +63,11 @@ pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
         entry |= EXECUTABLE;
     }
     EntryFlags(entry)
+}
+
+/// An address that is aligned as the virtual one is, for entries whose address nobody looks at.
+pub(super) fn anywhere(va: GpuVa) -> EntryAddr {
+    EntryAddr(va.get() & ADDRESS)
 }
 
 /// The address of an entry for an address of a buffer object's segment.

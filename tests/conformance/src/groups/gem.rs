@@ -302,6 +302,7 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         row(V, "replace a part of a mapping", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| { let other = made(c, DOMAIN_GTT)?; Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_REPLACE; a.handle = other; a.va_address = at + 4096; a.map_size = 4096 })?.2)) }),
         row(V, "pages that aren't resident, of no handle", OK, VA, |c| new_va(c, |a| { a.flags = VM_PAGE_PRT; a.handle = 0x7777 })),
+        row(V, "nearly 1 TiB of such pages, from an odd page on", OK, VA, |c| { let at = c.fresh_va(1 << 40); Ok(Got::Errno(va(c, 0, at + 4096, |a| { a.flags = VM_PAGE_PRT; a.map_size = (1 << 40) - 8192 })?)) }),
         row(V, "such pages, and readable", EINVAL, VA, |c| new_va(c, |a| a.flags = VM_PAGE_PRT | VM_PAGE_READABLE)),
         row(V, "such pages where something is mapped", EINVAL, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_map", |c| Ok(Got::Errno(after_mapping(c, |a, _| a.flags = VM_PAGE_PRT)?.2))),
         row(V, "replace a part by such pages", OK, "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_bo_replace_map", |c| Ok(Got::Errno(after_mapping(c, |a, at| { a.operation = VA_OP_REPLACE; a.flags = VM_PAGE_PRT; a.va_address = at + 4096; a.map_size = 4096 })?.2))),
