@@ -182,9 +182,15 @@ fn a_page_walk_is_shown_entry_by_entry() {
     assert!(walk.len() >= 4, "{walk:?}");
     // An entry that no chip defines is a violation when an engine meets it, and none for who only looks.
     let odd = 0x7f00_0000_0000 + (64 << 20);
-    p.map_page(odd, p.at(out), pte::PRT);
+    p.map_page(odd, p.at(out), pte::VALID | pte::PRT);
     let walk = ask(&rig, &format!("show walk {vmid} {odd:#x}"));
     assert!(walk.last().unwrap().ends_with("Malformed(0)"), "{walk:?}");
+    // A page that isn't resident translates, to nothing.
+    let absent = odd + (1 << 20);
+    p.map_page(absent, p.at(out), pte::PRT);
+    let walk = ask(&rig, &format!("show walk {vmid} {absent:#x}"));
+    let wanted = format!("{absent:#x} is not resident,");
+    assert!(walk.last().unwrap().contains(&wanted), "{walk:?}");
     // What isn't mapped: a look records no fault.
     let walk = ask(&rig, &format!("show walk {vmid} 0x7fff00000000"));
     assert!(
