@@ -182,6 +182,9 @@ fn find(pdev: &pci::Device<Core<'_>>, master: &Master) -> Result<Found> {
     let regs = Regs::new(dev, used, nbio.access(), mmio, discovery)?;
     gfx.check_mode(dev, &regs)?;
     let handle = Handle::new(dev, &regs)?;
+    if !is_cold {
+        Smu::new(&handle, &regs, smu)?.keep_graphics_on();
+    }
     // Before power-on is over there is no graphics core to be asked.
     let is_halted = !is_cold && gfx.is_halted(&regs);
     let firmware = if is_cold {

@@ -77,6 +77,8 @@ pub(crate) struct Interface {
     mailbox: Mailbox,
     /// Resets the copy engines of a mask; `None` where the unit doesn't.
     reset_sdma: Option<u32>,
+    /// Keeps it from switching the graphics core off; `None` where it doesn't.
+    keep_on: Option<u32>,
     reset_chip: ChipReset,
     /// TIMEOUT: for so long nobody looks at a chip that is reset.
     away: Delta,
@@ -109,6 +111,24 @@ impl Smu {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Keeps the graphics core from being switched off while it is idle, which another driver may have allowed: until then
+    /// nobody may look at its registers (`smu_v14_0_gfx_off_control`). Logs what goes wrong: it may be on all the same.
+    pub(crate) fn keep_graphics_on(&self) {
+        let Some(message) = self.interface.keep_on else {
+            return;
+        };
+        match self.send(message, 0) {
+            Ok(_) => {}
+            // It never switches it off.
+            Err(error) if error == EOPNOTSUPP || error == ENODEV => {}
+            Err(error) => dev_warn!(
+                self.dev.device(),
+                "the management unit doesn't say that it keeps the graphics core on ({:?})\n",
+                error
+            ),
+        }
     }
 
     /// Resets a copy engine: no queue is left on it, its registers have their start-up values, and its firmware

@@ -160,3 +160,49 @@ fn a_table_needs_a_place() {
     assert_eq!(smu(&guest, 0x12, 5).0, 0xff);
     guest.expect_violation("TransferTableSmu2Dram: the driver's table is at 0x0");
 }
+
+/// `smu_v14_0_gfx_off_control`: AllowGfxOff and DisallowGfxOff. Who looks at a graphics core that is off gets nothing; work,
+/// or a driver that wants it on, keeps it on.
+#[test]
+fn the_graphics_core_is_off_while_it_is_idle_if_a_driver_allows_it() {
+    const STATUS: &str = "GRBM_STATUS";
+    let idle = || std::thread::sleep(Duration::from_millis(40));
+    let guest = set_up();
+    // Without features there is none to switch it off.
+    assert_eq!(smu(&guest, 0x28, 0).0, 1);
+    idle();
+    guest.read(Block::Gc, STATUS);
+    for (message, argument) in [(4, u32::MAX), (5, u32::MAX), (6, 0), (0x28, 0)] {
+        assert_eq!(smu(&guest, message, argument).0, 1);
+    }
+    let work = guest.device.soc.load().compute.work();
+    idle();
+    guest.read(Block::Gc, STATUS);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+    drop(work);
+    idle();
+    assert_eq!(guest.read(Block::Gc, STATUS), 0);
+    guest.expect_violation("read of GRBM_STATUS");
+    guest.write(Block::Gc, "GRBM_GFX_INDEX", 0xe000_0000);
+    guest.expect_violation("GRBM_GFX_INDEX = 0xe0000000: the graphics core may be switched off");
+    // What isn't part of it is there.
+    guest.read(Block::Mmhub, "MMMC_VM_FB_LOCATION_BASE");
+    let before = guest.findings();
+    assert_eq!(smu(&guest, 0x29, 0).0, 1);
+    guest.read(Block::Gc, STATUS);
+    assert_eq!(smu(&guest, 0x28, 0).0, 1);
+    guest.device.reset();
+    idle();
+    guest.read(Block::Gc, STATUS);
+    assert_eq!(guest.findings(), before);
+
+    // As a driver has left it that allowed it.
+    let guest = Guest::of(&CHIP, &["at power-on: used"]);
+    idle();
+    guest.read(Block::Gc, STATUS);
+    guest.expect_violation("the graphics core may be switched off");
+    assert_eq!(smu(&guest, 0x29, 0).0, 1);
+    let before = guest.findings();
+    guest.read(Block::Gc, STATUS);
+    assert_eq!(guest.findings(), before);
+}

@@ -61,6 +61,10 @@ pub mod message {
     pub const SET_LOG_SIZE: u32 = 0x23;
     /// `PPSMC_MSG_SetWorkloadMask`.
     pub const SET_WORKLOAD: u32 = 0x24;
+    /// `PPSMC_MSG_AllowGfxOff`: the graphics core may be switched off while it is idle.
+    pub const ALLOW_GFX_OFF: u32 = 0x28;
+    /// `PPSMC_MSG_DisallowGfxOff`.
+    pub const DISALLOW_GFX_OFF: u32 = 0x29;
     /// `PPSMC_MSG_PrepareMp1ForUnload`.
     pub const PREPARE_FOR_UNLOAD: u32 = 0x2e;
     /// `PPSMC_MSG_SetPptLimit`, in watts, in bits 15:0.

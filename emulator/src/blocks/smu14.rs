@@ -12,7 +12,10 @@
 //! Of its features those run that the driver allows, once it has them begin, and that are modelled: clocks, the power
 //! limit, the fan. It writes what it measures into memory ([`table`]).
 //!
-//! Not modelled: other clocks' levels, gfxoff, what drivers set of fans and voltages. Of tables only the measurement and
+//! The graphics core is off while it is idle, once a driver allows it (GFXOFF, `smu_v14_0_gfx_off_control`): then its registers
+//! must be left alone.
+//!
+//! Not modelled: other clocks' levels, what drivers set of fans and voltages. Of tables only the measurement and
 //! what the card is made for have content. A message that belongs to something else has the answer that firmware gives
 //! to one that it does not know.
 
@@ -30,6 +33,7 @@ use rkfd_hw::regs::mp1_public_14::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::smu::answer;
 use rkfd_hw::smu::v14_0::DEBUG_MODE_1;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// 104.80.0, of Navi 48's kind: from this one on it counts energy (`smu_v14_0_2_get_gpu_metrics`).
@@ -79,7 +83,15 @@ impl Smu {
     /// Start-up state: nothing was asked.
     pub fn new(env: Arc<dyn Env>) -> Self {
         let state = Mutex::new(State::start(env.load()));
-        Self { env, state }
+        let block = Self { env, state };
+        block.start();
+        block
+    }
+
+    /// Another driver may have left the graphics core to be switched off.
+    fn start(&self) {
+        let allowed = self.env.start().used;
+        self.env.load().may_be_off.store(allowed, Ordering::Release);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -154,5 +166,6 @@ impl IpBlock for Smu {
 
     fn reset(&self) {
         *self.state() = State::start(self.env.load());
+        self.start();
     }
 }

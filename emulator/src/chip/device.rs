@@ -17,13 +17,13 @@ use super::Chip;
 use crate::blocks::discovery;
 use crate::device::facts::Facts;
 use crate::device::start::Start;
-use crate::device::{Refused, Registers, Services as _};
+use crate::device::{IpBlock, Refused, Registers, Services as _};
 use crate::engines::sdma::Engines;
 use crate::memory::hub::Client;
 use crate::report::Report;
 use crate::rules::{Effect, Event, Kind, Rules};
 use crate::trace::{Trace, Value};
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::{Block, RegInfo};
 pub use rkfd_isa::Checks;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +73,15 @@ const DEATH: i32 = 9;
 /// How long a chip is gone that is reset as a whole, at least: Linux waits 500 ms without a look at it
 /// (`SMU13_MODE1_RESET_WAIT_TIME_IN_MS`).
 const AWAY: Duration = Duration::from_millis(300);
+
+/// Who accesses a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The host, by the BAR.
+    Host,
+    /// The device's own firmware, which runs on what it accesses.
+    Firmware,
+}
 
 impl Device {
     /// A device in its start-up state.
@@ -132,16 +141,20 @@ impl Device {
 
     /// Reads the register at a byte offset in BAR5.
     pub fn read(&self, offset: u64) -> u32 {
+        self.read_by(By::Host, offset)
+    }
+
+    fn read_by(&self, by: By, offset: u64) -> u32 {
         if self.is_gone() {
             return u32::MAX;
         }
         match self.router.resolve(offset) {
-            Target::Register(at) => self.read_register(at),
+            Target::Register(at) => self.read_register(by, at),
             Target::Index(behind) => self.router.window(behind).low(),
             Target::IndexHigh(behind) => self.router.window(behind).high(),
             Target::Data(Behind::Memory) => self.read_memory(),
             Target::Data(behind) => match self.router.indirect(behind) {
-                Some(at) => self.read_register(at),
+                Some(at) => self.read_register(by, at),
                 None => {
                     let at = self.router.window(behind).address();
                     let of_queue = self.read_unnamed(at);
@@ -169,16 +182,20 @@ impl Device {
 
     /// Writes the register at a byte offset in BAR5.
     pub fn write(&self, offset: u64, value: u32) {
+        self.write_by(By::Host, offset, value);
+    }
+
+    fn write_by(&self, by: By, offset: u64, value: u32) {
         if self.is_gone() {
             return;
         }
         match self.router.resolve(offset) {
-            Target::Register(at) => self.write_register(at, value),
+            Target::Register(at) => self.write_register(by, at, value),
             Target::Index(behind) => self.router.window(behind).set_low(value),
             Target::IndexHigh(behind) => self.router.window(behind).set_high(value),
             Target::Data(Behind::Memory) => self.write_memory(value),
             Target::Data(behind) => match self.router.indirect(behind) {
-                Some(at) => self.write_register(at, value),
+                Some(at) => self.write_register(by, at, value),
                 None => {
                     let at = self.router.window(behind).address();
                     self.unknown("indirect write", at);
@@ -303,13 +320,13 @@ impl Device {
         ));
     }
 
-    fn read_register(&self, at: Place) -> u32 {
+    fn read_register(&self, by: By, at: Place) -> u32 {
         let reg = at.reg;
         let effect = self.ask(Kind::Read, reg);
         if self.is_gone() {
             return u32::MAX;
         }
-        let block = self.blocks.get(at).ok_or(Refused::NotModelled);
+        let block = self.block(by, at);
         let value = block
             .and_then(|block| block.read(reg))
             .unwrap_or_else(|why| {
@@ -326,17 +343,27 @@ impl Device {
         value
     }
 
-    fn write_register(&self, at: Place, value: u32) {
+    fn write_register(&self, by: By, at: Place, value: u32) {
         let reg = at.reg;
         let effect = self.ask(Kind::Write, reg);
         if effect == Some(Effect::Drop) || self.is_gone() {
             return;
         }
         self.trace_register("reg_write", reg, value);
-        let block = self.blocks.get(at).ok_or(Refused::NotModelled);
+        let block = self.block(by, at);
         if let Err(why) = block.and_then(|block| block.write(reg, value)) {
             self.refused("write", reg, Some(value), &why);
         }
+    }
+
+    /// The block that answers for a register.
+    fn block(&self, by: By, at: Place) -> Result<&dyn IpBlock, Refused> {
+        let is_graphics = by == By::Host && at.block == Block::Gc;
+        if is_graphics && self.soc.load.is_graphics_off() {
+            let why = "the graphics core may be switched off while it is idle (GFXOFF), and is";
+            return Err(Refused::Undefined(why.into()));
+        }
+        self.blocks.get(at).ok_or(Refused::NotModelled)
     }
 
     /// What the rules make of an access to a register.
@@ -439,15 +466,15 @@ impl Device {
 impl Registers for Device {
     fn read(&self, offset: u64) -> u32 {
         match self.router.beyond(offset) {
-            Some(at) => self.read_register(at),
-            None => Device::read(self, offset),
+            Some(at) => self.read_register(By::Firmware, at),
+            None => self.read_by(By::Firmware, offset),
         }
     }
 
     fn write(&self, offset: u64, value: u32) {
         match self.router.beyond(offset) {
-            Some(at) => self.write_register(at, value),
-            None => Device::write(self, offset, value),
+            Some(at) => self.write_register(By::Firmware, at, value),
+            None => self.write_by(By::Firmware, offset, value),
         }
     }
 }

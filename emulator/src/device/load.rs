@@ -2,6 +2,7 @@
 
 //! How busy the device is: what its management unit measures.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,8 @@ struct State {
     /// How many work now, and since when anybody does.
     active: u32,
     since: Instant,
+    /// When the last one ended.
+    ended: Instant,
     total: Duration,
 }
 
@@ -23,6 +26,7 @@ impl Default for Meter {
         Self(Mutex::new(State {
             active: 0,
             since: Instant::now(),
+            ended: Instant::now(),
             total: Duration::ZERO,
         }))
     }
@@ -50,6 +54,7 @@ impl Meter {
         state.active -= 1;
         if state.active == 0 {
             let worked = state.since.elapsed();
+            state.ended = Instant::now();
             state.total += worked;
         }
     }
@@ -61,6 +66,12 @@ impl Meter {
             0 => state.total,
             _ => state.total + state.since.elapsed(),
         }
+    }
+
+    /// Whether nobody has worked for so long.
+    fn is_idle_for(&self, time: Duration) -> bool {
+        let state = self.state();
+        state.active == 0 && state.ended.elapsed() >= time
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -86,6 +97,20 @@ pub struct Load {
     pub xccs: [Meter; XCCS],
     /// Any copy engine.
     pub copies: Meter,
+    /// The graphics core may be switched off while it is idle (GFXOFF).
+    pub may_be_off: AtomicBool,
+}
+
+/// How long the graphics core is idle before it is switched off. Firmware's own time isn't public.
+const BEFORE_OFF: Duration = Duration::from_millis(20);
+
+impl Load {
+    /// Whether the graphics core is switched off: it is woken by doorbells, and not by accesses to its registers.
+    pub fn is_graphics_off(&self) -> bool {
+        self.may_be_off.load(Ordering::Acquire)
+            && self.compute.is_idle_for(BEFORE_OFF)
+            && self.copies.is_idle_for(BEFORE_OFF)
+    }
 }
 
 #[cfg(test)]

@@ -238,6 +238,7 @@ static INTERFACE: Interface = Interface {
         answer: mp1::MP1_SMN_C2PMSG_90.any(),
     },
     reset_sdma: Some(message::RESET_SDMA),
+    keep_on: None,
     reset_chip: ChipReset::Message(message::DRIVER_RESET, smu::RESET_MODE_1),
     // `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`.
     away: Delta::from_millis(500),

@@ -224,6 +224,7 @@ static INTERFACE: Interface = Interface {
         answer: mp1::MP1_SMN_C2PMSG_90.any(),
     },
     reset_sdma: None,
+    keep_on: Some(message::DISALLOW_GFX_OFF),
     reset_chip: ChipReset::Debug(
         Mailbox {
             message: mp1::MP1_SMN_C2PMSG_75.any(),

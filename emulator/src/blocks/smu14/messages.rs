@@ -7,6 +7,7 @@ use super::{Smu, State, VERSION};
 use crate::memory::Hub;
 use rkfd_hw::smu::answer;
 use rkfd_hw::smu::v14_0::{clock, feature, message, table as number, COUNT, INTERFACE};
+use std::sync::atomic::Ordering;
 
 /// Tables are written in the kernel's address space, through the multimedia hub.
 const VMID: u8 = 0;
@@ -60,7 +61,14 @@ impl Smu {
             message::ALLOW_FEATURES_LOW => state.allowed = low(state.allowed),
             message::ALLOW_FEATURES_HIGH => state.allowed = high(state.allowed),
             message::ENABLE_ALL_FEATURES => state.enabled = true,
-            message::DISABLE_ALL_FEATURES | message::PREPARE_FOR_UNLOAD => state.enabled = false,
+            message::DISABLE_ALL_FEATURES | message::PREPARE_FOR_UNLOAD => {
+                state.enabled = false;
+                self.allow_off(false);
+            }
+            // Its feature has to run.
+            message::ALLOW_GFX_OFF | message::DISALLOW_GFX_OFF => {
+                self.allow_off(asked == message::ALLOW_GFX_OFF && state.enabled);
+            }
             message::GET_FEATURES_LOW => return Ok(state.running() as u32),
             message::GET_FEATURES_HIGH => return Ok((state.running() >> 32) as u32),
             message::SET_DRIVER_ADDRESS_HIGH => state.tables = high(state.tables),
@@ -115,6 +123,11 @@ impl Smu {
             _ => return Err(answer::UNKNOWN),
         }
         Ok(given)
+    }
+
+    /// Whether the graphics core may be switched off.
+    fn allow_off(&self, allowed: bool) {
+        self.env.load().may_be_off.store(allowed, Ordering::Release);
     }
 
     /// Writes a table where the driver wants it. Those without content are [`EMPTY`].

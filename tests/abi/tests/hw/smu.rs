@@ -225,6 +225,8 @@ fn the_management_units_interface_of_navi_48_is_linux_s() {
         (message::PREPARE_FOR_UNLOAD, "PPSMC_MSG_PrepareMp1ForUnload"),
         (message::CALIBRATE, "PPSMC_MSG_RunDcBtc"),
         (message::ALLOW_INTERRUPT, "PPSMC_MSG_AllowIHHostInterrupt"),
+        (message::ALLOW_GFX_OFF, "PPSMC_MSG_AllowGfxOff"),
+        (message::DISALLOW_GFX_OFF, "PPSMC_MSG_DisallowGfxOff"),
         (smu::DEBUG_MODE_1, mode_1),
         (message::SET_SOFT_MIN, "PPSMC_MSG_SetSoftMinByFreq"),
         (message::SET_SOFT_MAX, "PPSMC_MSG_SetSoftMaxByFreq"),
