@@ -86,8 +86,8 @@ impl Psp {
     ///
     /// # Errors
     ///
-    /// ENOMEM; EBUSY when the driver uses what firmware keeps; EINVAL when a component can't be used; ETIME when the processor doesn't answer; EIO when it
-    /// refuses; ENODEV when the device is gone. Logged.
+    /// ENOMEM; EBUSY when the driver uses what firmware keeps; EINVAL when a component can't be used; ETIME when the
+    /// processor doesn't answer; EIO when it refuses; ENODEV when the device is gone. Logged.
     pub(crate) fn start(parts: &Parts<'_>, os: Option<&SecureOs<'_>>) -> Result<Self> {
         let Parts {
             dev,

@@ -4,8 +4,8 @@
 //! changed.
 //!
 //! A driver can ask for them (`psp_update_fw_reservation`). The first ends where VRAM does, as Linux demands. Where
-//! else firmware keeps something, and how much, is not public: the second lies lower, where a driver that doesn't ask
-//! gives memory out.
+//! else firmware keeps something, and how much, is not public: the second lies at seven eighths of VRAM, in memory that a
+//! driver which doesn't ask may give out. One that gives out little never gets there, and isn't noticed.
 
 use crate::device::Services;
 use std::ops::Range;
