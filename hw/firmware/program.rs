@@ -88,7 +88,7 @@ impl<'a> Program<'a> {
     }
 
     /// The scheduler's: a file with a header of version 1. Its version is a word of the code
-    /// (`amdgpu_mes_init_microcode`), which begins [`UNION`] bytes into the file in all that there are.
+    /// (`amdgpu_mes_init_microcode`), which begins `UNION` bytes into the file in all that there are.
     ///
     /// # Errors
     ///

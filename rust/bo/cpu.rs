@@ -33,10 +33,9 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::read_u64(page, index % WORDS)
             }
-            Backing::Device { .. }
-            | Backing::User(_)
-            | Backing::Foreign(_)
-            | Backing::Nothing => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
+                Err(EINVAL)
+            }
         }
     }
 
@@ -61,10 +60,9 @@ impl Bo {
                 let page = pages.get(index / WORDS).ok_or(EINVAL)?;
                 dma::write_u64(page, index % WORDS, value)
             }
-            Backing::Device { .. }
-            | Backing::User(_)
-            | Backing::Foreign(_)
-            | Backing::Nothing => Err(EINVAL),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
+                Err(EINVAL)
+            }
         }
     }
 
@@ -101,10 +99,9 @@ impl Bo {
                 let page = pages.get((offset / PAGE) as usize).ok_or(EINVAL)?;
                 dma::transfer(page, (offset % PAGE) as usize, transfer)
             }
-            Backing::Device { .. }
-            | Backing::User(_)
-            | Backing::Foreign(_)
-            | Backing::Nothing => Err(EIO),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
+                Err(EIO)
+            }
         }
     }
 

@@ -185,7 +185,7 @@ impl Queue {
     ///
     /// Bits have their turns among XCCs first, then among shader engines, then among the arrays of an engine; from
     /// gfx10 on two bits that follow each other are one work-group processor. Those beyond the GPU's units
-    /// ([`Node::compute_units`](crate::Node::compute_units)) are ignored. Linux has it in
+    /// ([`Node::compute_units`](crate::topology::Node::compute_units)) are ignored. Linux has it in
     /// `mqd_symmetrically_map_cu_mask`.
     ///
     /// A mask without a unit of an XCC leaves the work-groups of that XCC nowhere to run.
