@@ -37,6 +37,8 @@ const COMPONENTS: [u32; 9] = [
 const PARTS: [u32; 18] = [
     18, 71, 87, 88, 89, 90, 92, 94, 95, 33, 34, 81, 82, 68, 69, 26, 48, 8,
 ];
+/// Bytes of the image in the buffer.
+const IMAGE: u32 = 0x1800;
 /// GFX_CMD_ID_*.
 const LOAD_IP_FW: u32 = 6;
 const LOAD_TOC: u32 = 0x20;
@@ -53,9 +55,18 @@ impl Cold {
         let guest = Guest::of(&CHIP, COLD);
         kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
         let it = Self { guest, fence: 0 };
-        put(it.vram(), BUFFER, 0x1122_3344_5566_7788);
-        put(it.vram(), BUFFER + 0x60, 0x3a_1214);
+        it.fill();
         it
+    }
+
+    /// An image in the buffer, of [`IMAGE`] bytes: a mark and the body's size, without the 0x200 bytes of header and signature
+    /// that AMD's own files have, and a version.
+    fn fill(&self) {
+        put(self.vram(), BUFFER, 0x1122_3344_5566_7788);
+        let mark = u64::from(u32::from_le_bytes(*b"$PS1"));
+        let body = u64::from(IMAGE - 0x200);
+        put(self.vram(), BUFFER + 0x10, mark | (body << 32));
+        put(self.vram(), BUFFER + 0x60, 0x3a_1214);
     }
 
     fn vram(&self) -> rkfd_emulator::memory::host::Mapping {
@@ -116,7 +127,7 @@ impl Cold {
 
     fn load(&mut self, id: u32, kind: u32) -> u32 {
         let at = BASE + BUFFER;
-        let words = [at as u32, (at >> 32) as u32, 0x1800, kind];
+        let words = [at as u32, (at >> 32) as u32, IMAGE, kind];
         self.submit(id, &words).0
     }
 
@@ -165,7 +176,7 @@ fn the_run_list_controller_hands_firmware_out_when_all_of_it_is_there() {
     // `psp_load_toc`: the answer's fifth word is the region's size, and nobody has to ask for the region.
     let (status, answer) = {
         let at = BASE + BUFFER;
-        cold.submit(LOAD_TOC, &[at as u32, (at >> 32) as u32, 0x1000])
+        cold.submit(LOAD_TOC, &[at as u32, (at >> 32) as u32, IMAGE])
     };
     assert_eq!(status, 0);
     assert_ne!(answer[4], 0);
@@ -357,8 +368,7 @@ fn a_reset_of_the_whole_chip_loses_all_firmware() {
             .expect_violation("the management unit has no firmware");
         let before = cold.guest.findings().len();
         kernel_context(cold.guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
-        put(cold.vram(), BUFFER, 0x1122_3344_5566_7788);
-        put(cold.vram(), BUFFER + 0x60, 0x3a_1214);
+        cold.fill();
         cold.boot();
         cold.load_all();
         assert_eq!(cold.submit(AUTOLOAD_RLC, &[]).0, 0);

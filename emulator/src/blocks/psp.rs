@@ -15,14 +15,14 @@
 //! chip has those of its table. Commands are done at once, so nobody sees the mailbox busy; but the secure
 //! OS takes its time to start, which here ends with the first look for it: Linux waits 20 ms, reads
 //! C2PMSG_81, and then waits until that changes. What lies in the memory that a command names is never
-//! executed; that it can be read and is not empty is all that is looked at, as what the processor checks
-//! (signatures, versions) is not public.
+//! executed; of its header the mark and the size are looked at ([`image`]), as what else the processor checks is not public.
 //!
 //! Not modelled: trusted applications, flash, USB, the ring of virtual functions, the load of a second
 //! secure OS.
 
 mod autoload;
 mod boot;
+mod image;
 pub(super) mod kept;
 mod ring;
 
@@ -47,6 +47,10 @@ const VMID: u8 = 0;
 pub struct Takes {
     /// Numbers, and the engines' firmware that each is; none for tables of other use.
     pub kinds: &'static [(u32, Kind)],
+    /// Which of them are data of an engine.
+    pub data: &'static [u32],
+    /// What header and signature of an image take, in bytes.
+    pub overhead: u64,
     /// The trusted memory region is there from power-on: a driver names none.
     pub boot_time_tmr: bool,
     /// The secure OS tells which parts of VRAM firmware keeps, from this version on; `None`: none does.

@@ -387,6 +387,8 @@ pub const CPX: Chip = Chip {
     sdma_routes: SDMA_ROUTES.split_at(PER_DIE as usize).0,
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
+        data: &[],
+        overhead: 0x300,
         boot_time_tmr: true,
         tells_parts: None,
         autoload: None,

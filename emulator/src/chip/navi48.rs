@@ -245,6 +245,15 @@ pub const CHIP: Chip = Chip {
     }; 2],
     psp: psp::Takes {
         kinds: PSP_FIRMWARE,
+        data: &[
+            part::RS64_PFP_DATA,
+            part::RS64_ME_DATA,
+            part::RS64_MEC_DATA0,
+            part::RS64_MEC_DATA1,
+            part::MES_DATA,
+            part::MES_KERNEL_DATA,
+        ],
+        overhead: 0x200,
         boot_time_tmr: true,
         tells_parts: Some(0x003a_0e14),
         autoload: Some(psp::Autoload {

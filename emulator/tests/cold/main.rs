@@ -143,9 +143,16 @@ fn bytes(guest: &Guest, at: u64, bytes: &[u8]) {
     assert!(part.write(0, bytes));
 }
 
-/// An image whose version is at 0x60.
+/// Bytes of the image in the buffer.
+const IMAGE: u32 = 0x1800;
+
+/// An image: a mark and the body's size, without the 0x300 bytes of header and signature that AMD's own files have; its version
+/// is at 0x60.
 fn fill(guest: &Guest, version: u64) {
     put(vram(guest), BUFFER, 0x1122_3344_5566_7788);
+    let body = u64::from(IMAGE - 0x300);
+    let mark = u64::from(u32::from_le_bytes(*b"$PS1"));
+    put(vram(guest), BUFFER + 0x10, mark | (body << 32));
     put(vram(guest), BUFFER + 0x60, version);
 }
 
@@ -269,7 +276,7 @@ fn the_boot_loader_refuses_with_an_error_in_the_low_byte() {
     refused(0x80000, "component 0x80000 comes too late");
     refused(0x10000, "component 0x10000 comes too late");
     bytes(&guest, BUFFER, &[0; 0x1000]);
-    refused(0xb0000, "is empty");
+    refused(0xb0000, "is no image");
     set_mp0(&guest, 36, 0x123);
     set_mp0(&guest, 35, 0xb0000);
     guest.expect_violation("component 0xb0000:");
@@ -327,6 +334,18 @@ fn firmware_comes_through_the_ring() {
     guest.expect_violation("type 0x21 is not of this chip");
     assert_ne!(load_ip(&guest, 32, 8, 0), 0);
     guest.expect_violation("0x0 bytes at");
+    // Cut short, followed by something else, and with the shorter signature of another chip's.
+    for (fence, size) in [(33, IMAGE - 4), (34, IMAGE + 4)] {
+        assert_ne!(load_ip(&guest, fence, 8, size), 0);
+        guest.expect_violation("bytes aren't the image's, or it is for another chip");
+    }
+    bytes(&guest, BUFFER + 0x14, &(IMAGE - 0x200).to_le_bytes());
+    assert_ne!(load_ip(&guest, 35, 8, IMAGE), 0);
+    guest.expect_violation("bytes aren't the image's, or it is for another chip");
+    // What a driver's file begins with is no image.
+    bytes(&guest, BUFFER + 0x10, &[0; 4]);
+    assert_ne!(load_ip(&guest, 36, 8, IMAGE), 0);
+    guest.expect_violation("is no image");
     guest.device.reset();
     assert_eq!(held(), [false; 5]);
 }
@@ -414,7 +433,7 @@ fn the_ring_wraps_and_ends() {
     make_ring(&guest);
     // A warm device has its region, and its engines their firmware.
     for n in 0..130 {
-        assert_eq!(load_ip(&guest, n + 1, 8, 0x1000), 0);
+        assert_eq!(load_ip(&guest, n + 1, 8, IMAGE), 0);
     }
     assert_eq!(mp0(&guest, 67), 130 % 64 * 16);
     assert_eq!(guest.findings(), Vec::<String>::new());

@@ -52,7 +52,8 @@ const VERSION: u32 = 0x11;
 /// The compute micro engine's, below what has more than the device: from 177 on ROCr expects that it gives
 /// scratch memory back when it is asked to (`AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM`).
 const MEC_VERSION: u32 = 176;
-/// Words of a jump table.
+/// Words of a jump table: of the compute micro engine it is an image of its own, of a copy engine the end of one.
+const TABLE_OF_MEC: u32 = PAYLOAD as u32 / 4;
 const JUMP_TABLE: u32 = 16;
 /// The secure OS', and its place in the image.
 const SECURE_OS_VERSION: u32 = 0x0036_0260;
@@ -60,16 +61,25 @@ const VERSION_AT: usize = 0x60;
 /// `P2S_TABLE_ID_X`.
 const P2S_TABLE: u32 = 0x5032_5358;
 
-/// A payload that is not empty, with a version at the place where images have it.
-fn payload(version: u32) -> Vec<u8> {
-    let mut bytes: Vec<u8> = b"rkfd placeholder"
-        .iter()
-        .copied()
-        .cycle()
-        .take(PAYLOAD)
-        .collect();
-    bytes[VERSION_AT..VERSION_AT + 4].copy_from_slice(&version.to_le_bytes());
+/// Bytes that header and signature of an image take on gfx942, and on gfx1201.
+const OF_GFX942: usize = 0x300;
+const OF_GFX1201: usize = 0x200;
+
+/// An image that is not empty, as the security processor of a chip wants it, with a version. No source of Linux names the
+/// header; all of AMD's own files have it (`emulator/src/blocks/psp/image.rs`).
+fn image(version: u32, overhead: usize) -> Vec<u8> {
+    let placeholder = b"rkfd placeholder".iter().copied().cycle();
+    let mut bytes: Vec<u8> = placeholder.take(PAYLOAD).collect();
+    let mut put = |at: usize, part: [u8; 4]| bytes[at..at + 4].copy_from_slice(&part);
+    put(0x10, *b"$PS1");
+    put(0x14, ((PAYLOAD - overhead) as u32).to_le_bytes());
+    put(VERSION_AT, version.to_le_bytes());
     bytes
+}
+
+/// One for gfx942.
+fn payload(version: u32) -> Vec<u8> {
+    image(version, OF_GFX942)
 }
 
 /// `struct common_firmware_header` with the words that follow it in the header, and the payload.
@@ -94,29 +104,25 @@ fn file(format: (u16, u16), version: u32, words: &[u32], payload: &[u8]) -> Vec<
     words.chain(payload.iter().copied()).collect()
 }
 
-/// `struct gfx_firmware_header_v1_0`; the jump table is the payload's end.
+/// `struct gfx_firmware_header_v1_0`; the jump table is behind the code.
 fn mec() -> Vec<u8> {
-    let at = PAYLOAD as u32 / 4 - JUMP_TABLE;
-    file(
-        (1, 0),
-        MEC_VERSION,
-        &[1, at, JUMP_TABLE],
-        &payload(MEC_VERSION),
-    )
+    let both = [payload(MEC_VERSION), payload(MEC_VERSION)].concat();
+    let at = PAYLOAD as u32 / 4;
+    file((1, 0), MEC_VERSION, &[1, at, TABLE_OF_MEC], &both)
 }
 
-/// `struct rlc_firmware_header_v2_1`: no lists but those of saving and restoring, each of a word.
+/// `struct rlc_firmware_header_v2_1`: no lists but those of saving and restoring.
 fn rlc() -> Vec<u8> {
     const FIRST_LISTS: usize = 18;
     let mut words = vec![0; FIRST_LISTS];
     let end = 32 + 4 * (FIRST_LISTS + 13);
     words.push(0);
     for list in 0..3 {
-        let at = end + PAYLOAD + 4 * list;
-        words.extend([VERSION, 1, 4, at as u32]);
+        let at = end + PAYLOAD * (1 + list);
+        words.extend([VERSION, 1, PAYLOAD as u32, at as u32]);
     }
     let mut bytes = file((2, 1), VERSION, &words, &payload(VERSION));
-    bytes.extend([1; 12]);
+    (0..3).for_each(|_| bytes.extend(payload(VERSION)));
     let size = bytes.len() as u32;
     bytes[..4].copy_from_slice(&size.to_le_bytes());
     bytes
@@ -191,13 +197,13 @@ mod tests {
     fn tables_lie_inside_their_files() {
         let mec = mec();
         // jt_offset and jt_size, in words of the payload.
-        assert_eq!(word(&mec, 36) + word(&mec, 40), PAYLOAD / 4);
+        assert_eq!(word(&mec, 36) + word(&mec, 40), 2 * PAYLOAD / 4);
         let rlc = rlc();
         // `struct rlc_firmware_header_v2_1` has 156 bytes; cntl, gpm, srm: size and offset.
         assert_eq!(word(&rlc, 4), 156);
         for list in [116, 132, 148] {
-            assert_eq!(word(&rlc, list), 4);
-            assert!(word(&rlc, list + 4) + 4 <= rlc.len());
+            assert_eq!(word(&rlc, list), PAYLOAD);
+            assert!(word(&rlc, list + 4) + PAYLOAD <= rlc.len());
         }
         let os = secure_os();
         for component in 0..18 {

@@ -6,9 +6,10 @@
 //! (`psp_v13_0_bootloader_load_component`: bits 7:0 of the answer are an error). Which error has which
 //! number is not public; this model has one.
 
+use super::image::{Bad, Header};
 use super::{undefined, READY, VMID};
 use crate::device::{Env, Refused};
-use crate::memory::{Hub, PAGE};
+use crate::memory::Hub;
 use crate::trace::Value;
 use rkfd_hw::psp::boot;
 
@@ -29,8 +30,6 @@ const ORDER: [u32; 10] = [
 const NEEDED: [u32; 2] = [boot::KEY_DATABASE, boot::SYSTEM_DRIVER];
 /// The answer to what it refuses.
 const ERROR: u32 = 1;
-/// Where an image has its version. Linux' firmware files have it there; no source of Linux reads it.
-const VERSION_AT: usize = 0x60;
 
 /// What the boot loader has.
 #[derive(Default)]
@@ -93,16 +92,17 @@ impl Boot {
         if let Some(missing) = missing.filter(|_| command == boot::SECURE_OS) {
             return undefined(format!("the secure OS comes before component {missing:#x}"));
         }
-        let mut image = [0; PAGE as usize];
         let space = env.memory().space(Hub::Mm(0), VMID);
-        if let Err(fault) = space.read(address, &mut image) {
-            return undefined(format!("component {command:#x}: {fault}"));
-        }
-        if image.iter().all(|&byte| byte == 0) {
-            return undefined(format!("component {command:#x} at {address:#x} is empty"));
-        }
-        let version = image.get(VERSION_AT..).and_then(|rest| rest.first_chunk());
-        let version = version.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let header = match Header::read(&space, address) {
+            Ok(header) => header,
+            Err(Bad::Fault(fault)) => return undefined(format!("component {command:#x}: {fault}")),
+            Err(Bad::NoImage) => {
+                return undefined(format!(
+                    "component {command:#x} at {address:#x} is no image"
+                ))
+            }
+        };
+        let version = header.version;
         // A secure OS shows that it lives by a number that is not zero.
         Ok(version.max(1))
     }

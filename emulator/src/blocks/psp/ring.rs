@@ -4,6 +4,7 @@
 //!
 //! Source: Linux, `amdgpu/amdgpu_psp.c` (`psp_ring_cmd_submit`, `psp_cmd_submit_buf`).
 
+use super::image::{Bad, Header};
 use super::{kept, undefined, Kind, Psp, State, VMID};
 use crate::device::facts::COPY_ENGINES_PER_DIE;
 use crate::device::firmware::Firmware;
@@ -249,7 +250,7 @@ impl Psp {
         Ok(())
     }
 
-    /// That something lies where a command says, and isn't empty.
+    /// That an image lies where a command says, all of which can be read.
     pub(super) fn look_at(
         &self,
         command: &str,
@@ -263,16 +264,21 @@ impl Psp {
             ));
         }
         let space = self.env.memory().space(Hub::Mm(0), VMID);
-        let mut empty = true;
+        let header = Header::read(&space, at).map_err(|bad| match bad {
+            Bad::Fault(fault) => format!("{command}: {fault}"),
+            Bad::NoImage => format!("{command}: type {number:#x} at {at:#x} is no image"),
+        })?;
+        let is_data = self.takes.data.contains(&number);
+        if !header.has_size(size, self.takes.overhead, is_data) {
+            return Err(format!(
+                "{command}: type {number:#x} at {at:#x}: {size:#x} bytes aren't the image's, or it is for another chip"
+            ));
+        }
         let mut page = [0; PAGE as usize];
         for from in (at..at + size).step_by(page.len()) {
             let bytes = page.len().min((at + size - from) as usize);
             let part = page.get_mut(..bytes).unwrap_or_default();
             (space.read(from, part)).map_err(|fault| format!("{command}: {fault}"))?;
-            empty &= part.iter().all(|&byte| byte == 0);
-        }
-        if empty {
-            return Err(format!("{command}: type {number:#x} at {at:#x} is empty"));
         }
         Ok(())
     }

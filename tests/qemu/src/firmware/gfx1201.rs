@@ -4,7 +4,7 @@
 //! Names and headers: Linux, `amdgpu/amdgpu_ucode.h`, `amdgpu/gfx_v12_0.c`, `amdgpu/imu_v12_0.c`,
 //! `amdgpu/amdgpu_mes.c`, `amdgpu/sdma_v7_0.c`, `amdgpu/psp_v14_0.c`, `pm/swsmu/smu14/smu_v14_0.c`.
 
-use super::{applications, file, payload, Blob, PAYLOAD, VERSION};
+use super::{applications, file, image, Blob, OF_GFX1201, PAYLOAD, VERSION};
 
 /// The secure OS': from 0x3a0e14 on Linux asks it for the reserved part of VRAM (`psp_update_fw_reservation`).
 const SECURE_OS_VERSION: u32 = 0x003a_1214;
@@ -47,7 +47,12 @@ fn halves(address: u64) -> [u32; 2] {
     [address as u32, (address >> 32) as u32]
 }
 
-/// Two payloads, one behind the other.
+/// An image for this chip.
+fn payload(version: u32) -> Vec<u8> {
+    image(version, OF_GFX1201)
+}
+
+/// Two of them, one behind the other.
 fn two(version: u32) -> Vec<u8> {
     [payload(version), payload(version)].concat()
 }
