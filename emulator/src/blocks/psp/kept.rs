@@ -4,14 +4,18 @@
 //! changed.
 //!
 //! A driver can ask for them (`psp_update_fw_reservation`). The first ends where VRAM does, as Linux demands. Where
-//! else firmware keeps something, and how much, is not public: the second lies at seven eighths of VRAM, in memory that a
-//! driver which doesn't ask may give out. One that gives out little never gets there, and isn't noticed.
+//! else firmware keeps something, and how much, is not public. The second lies where Linux' allocator (`drivers/gpu/buddy.c`,
+//! from the end down, the smallest blocks first) comes when some hundred MiB are in use: behind what a driver takes before it
+//! can ask, and early enough that programs of one that doesn't ask get there.
 
 use crate::device::Services;
 use std::ops::Range;
 
 /// Bytes of either part.
 pub(in crate::blocks) const SIZE: u64 = 2 << 20;
+/// From the end of the second to the end of VRAM, where that is large: what Linux leaves to firmware and the VBIOS without
+/// asking (280 MiB), and what it then takes itself.
+const BEHIND: u64 = 384 << 20;
 /// At the end of the first, the discovery binary, which has no marks.
 const UNMARKED: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -19,8 +23,9 @@ const MARK: u64 = 0x7265_7365_7276_6564;
 
 /// The part at the end, and the other one; none in a VRAM that is too small for that.
 pub(super) fn parts(vram: u64) -> Option<[Range<u64>; 2]> {
-    let further = vram / 8 * 7 / SIZE * SIZE;
-    (vram >= 16 * SIZE).then(|| [vram - SIZE..vram, further..further + SIZE])
+    let behind = BEHIND.min(vram / 8 / SIZE * SIZE);
+    let end = vram - behind;
+    (vram >= 16 * SIZE).then(|| [vram - SIZE..vram, end - SIZE..end])
 }
 
 /// Firmware marks what it keeps.

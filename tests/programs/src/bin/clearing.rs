@@ -7,6 +7,7 @@
 //! * `owners`: what a process wrote is not there for the next owner of the memory;
 //! * `meanwhile`: while a thread's VRAM is cleared, requests of another and of another process go on;
 //! * `killed`: a process is killed while its VRAM is cleared, before that is done, and the memory comes back;
+//! * `spread`: buffers reach far into VRAM, and all of them are zero;
 //! * `more`: more VRAM is given out than the emulator may take of the host's memory;
 //! * `stuck`: the engine that clears hangs: allocations fail.
 
@@ -108,6 +109,21 @@ fn owners() -> Result<(), Failure> {
     println!("{used} of {bytes} bytes are not zero");
     check("there is no other memory", bytes as u64 > LEFT / 2)?;
     check("the next owner finds zeroes", used == 0)
+}
+
+/// Where firmware keeps something, a driver that doesn't know clears it here.
+fn spread() -> Result<(), Failure> {
+    const BUFFERS: usize = 40;
+    const BYTES: usize = 8 << 20;
+    let gpu = Gpu::open()?;
+    let alloc = || gpu.alloc_in::<u8>(Memory::Vram, BYTES);
+    let all: Result<Vec<_>, _> = (0..BUFFERS).map(|_| alloc()).collect();
+    let all = all?;
+    let used = all.iter().filter(|buffer| {
+        let places = [0, BYTES / 2, BYTES - 1].into_iter();
+        places.map(|at| buffer.get(at)).any(|byte| byte != Some(0))
+    });
+    check("all buffers are zero", used.count() == 0)
 }
 
 /// Requests of all kinds, among them one for VRAM.
@@ -270,6 +286,7 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("owners") => report("owners", owners),
         Some("meanwhile") => report("meanwhile", meanwhile),
+        Some("spread") => report("spread", spread),
         Some("killed") => report("killed", killed),
         Some("more") => report("more", more),
         Some("stuck") => report("stuck", stuck),

@@ -85,12 +85,14 @@ fn started(chip: &Chip) -> Scenario {
         "vectoradd",
     )
     .scheduled_by(chip.scheduler)
+    .bin("rkfd-programs", "clearing")
     .steps([
         Step::insmod(MODULE),
         logged("starts", "the GPU is cold: starting it"),
         Step::sh("version", 60, &log),
         Step::sh("topology", 60, &topology),
         vectoradd(),
+        Step::run("spread", 60, &["/bin/clearing", "spread"]),
         Step::Rmmod("rkfd".into()),
         Step::insmod(MODULE),
     ]);
