@@ -12,6 +12,7 @@
 //! Source: Linux, `amdkfd/kfd_debug.c`.
 
 use crate::{
+    glue::linux::EALREADY,
     process::{
         debugger::Session,
         Bell,

@@ -16,7 +16,10 @@ use crate::{
         DeviceMapping,
         Handle, //
     },
-    glue::trace,
+    glue::{
+        linux::DevresBar,
+        trace, //
+    },
     pages::PageMap,
     types::{
         DoorbellIndex,
@@ -61,7 +64,7 @@ pub(crate) const SDMA_STRIDE: u32 = 10;
 #[pin_data]
 pub(crate) struct Doorbells {
     dev: Arc<Handle>,
-    bar: pci::DevresBar,
+    bar: DevresBar,
     phys: u64,
     /// First and last index in a page that belongs to other engines.
     others: (u32, u32),

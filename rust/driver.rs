@@ -18,6 +18,10 @@ use crate::{
     gfx,
     glue::{
         aperture::Aperture,
+        linux::{
+            pci_device_table,
+            Info, //
+        },
         pci as link,
         pci::Master, //
     },
@@ -90,7 +94,7 @@ fn pci_info(pdev: &pci::Device<Core<'_>>) -> PciInfo {
     }
 }
 
-kernel::pci_device_table!(
+pci_device_table!(
     PCI_TABLE,
     <Driver as pci::Driver>::IdInfo,
     [
@@ -116,7 +120,7 @@ impl pci::Driver for Driver {
 
     fn probe<'bound>(
         pdev: &'bound pci::Device<Core<'_>>,
-        _info: Option<&'bound Self::IdInfo>,
+        _info: Info<'bound, Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
         pin_init::pin_init_scope(move || {
             let module = module::current().ok_or(ENODEV)?;

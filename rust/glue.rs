@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Thin wrappers over `kernel::bindings`: what the kernel crate of 7.3 lacks. Each file states in its
+//! Thin wrappers over `kernel::bindings`: what the kernel crate lacks, and what its series
+//! have by different names ([`linux`]). Each file states in its
 //! first lines what that is.
 //!
 //! No other room names `bindings::`. Each file wraps one thing of the C side behind a type whose
@@ -11,8 +12,7 @@ pub(crate) mod aperture;
 pub(crate) mod attributes;
 pub(crate) mod bound;
 pub(crate) mod dma;
-pub(crate) mod errno;
-pub(crate) mod irq;
+pub(crate) mod linux;
 pub(crate) mod pci;
 pub(crate) mod ratelimit;
 pub(crate) mod sleep;

@@ -16,9 +16,12 @@ use crate::{
     bo::Words,
     device::Handle,
     doorbell::Doorbells,
-    glue::ratelimit::ratelimited,
     glue::{
-        irq::Msi,
+        linux::{
+            Msi,
+            OnInterrupt, //
+        },
+        ratelimit::ratelimited,
         trace,
         workqueue::WorkQueue, //
     },
@@ -33,10 +36,6 @@ use crate::{
 };
 use kernel::{
     device::Bound,
-    irq::{
-        self,
-        IrqReturn, //
-    },
     new_mutex,
     new_work,
     pci,
@@ -130,11 +129,10 @@ struct Hard {
     queue: Arc<WorkQueue>,
 }
 
-impl irq::Handler for Hard {
-    fn handle(&self) -> IrqReturn {
+impl OnInterrupt for Hard {
+    fn interrupt(&self) {
         // Already queued: that run sees the new entries too.
         let _ = self.queue.queue().enqueue(self.handler.clone());
-        IrqReturn::Handled
     }
 }
 

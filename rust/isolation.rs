@@ -6,7 +6,10 @@
 //! parameter has the same name and values (`amdgpu_device_check_arguments`). Of these 2 and 3 concern command submission,
 //! which this driver doesn't have, so that they are the same as 0 here (`pm_map_process_aldebaran`, `mes_v12_0_set_hw_resources`).
 
-use crate::chip::ChipInfo;
+use crate::{
+    chip::ChipInfo,
+    glue::linux, //
+};
 use kernel::{
     device::Device,
     prelude::*, //
@@ -17,7 +20,7 @@ const ENABLE: i32 = 1;
 
 /// Whether processes are isolated on a GPU.
 pub(crate) fn is_on(dev: &Device, chip: &ChipInfo) -> bool {
-    if crate::module_parameters::enforce_isolation.value() != ENABLE {
+    if linux::parameter(crate::module_parameters::enforce_isolation.value()) != ENABLE {
         return false;
     }
     let (has, needs) = (chip.mec_fw_version, chip.family.mec_that_cleans);

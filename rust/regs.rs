@@ -18,7 +18,10 @@ use crate::{
         Work, //
     },
     discovery::Discovery,
-    glue::errno::etime,
+    glue::linux::{
+        DevresBar,
+        ETIME, //
+    },
     hw::regs::{
         AnyReg,
         Block,
@@ -51,7 +54,7 @@ use kernel::{
 
 /// BAR 5 by word index, before it is known which blocks there are.
 pub(crate) struct Mmio {
-    bar: pci::DevresBar,
+    bar: DevresBar,
     bytes: usize,
     work: Work,
 }
@@ -378,7 +381,7 @@ impl Regs {
             timeout,
         )
         .map(T::value)
-        .map_err(|error| if error == ENODEV { ENODEV } else { etime() })
+        .map_err(|error| if error == ENODEV { ENODEV } else { ETIME })
     }
 
     /// The device was unbound or doesn't answer: its memory size, never all ones, reads so.

@@ -10,7 +10,10 @@
 
 use crate::{
     doorbell::Doorbells,
-    glue::trace,
+    glue::{
+        linux,
+        trace, //
+    },
     gmc::{
         Gart,
         KernelBuf, //
@@ -28,10 +31,7 @@ use crate::{
 use core::num::NonZero;
 use kernel::{
     prelude::*,
-    sync::{
-        barrier,
-        Arc, //
-    },
+    sync::Arc,
     time::Delta, //
 };
 
@@ -220,10 +220,10 @@ impl Ring {
         }
         self.wptr = wptr;
         // The packets are there before the pointer that covers them, and that before the ring.
-        barrier::smp_mb(barrier::Write);
+        linux::write_barrier();
         let pointer = self.format.pointer(wptr);
         self.buf.write64(place::WPTR, pointer)?;
-        barrier::smp_mb(barrier::Full);
+        linux::full_barrier();
         self.doorbells.ring64(self.doorbell, pointer);
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Ring {
     /// Stores the fence's value before packets that will change it.
     pub(crate) fn set_fence(&self, value: u32) -> Result {
         self.buf.write64(place::FENCE, u64::from(value))?;
-        barrier::smp_mb(barrier::Full);
+        linux::full_barrier();
         Ok(())
     }
 

@@ -161,9 +161,9 @@ module! {
             default: 0,
             description: "Run one process at a time, and clear registers and LDS in between (1 = on, others = off)",
         },
-        mes_log: bool {
-            default: false,
-            description: "Have the micro engine scheduler log what it does, for debugfs",
+        mes_log: i32 {
+            default: 0,
+            description: "Have the micro engine scheduler log what it does, for debugfs (0 = off, others = on)",
         },
     },
 }

@@ -15,7 +15,8 @@ use crate::{
             Files,
             Values, //
         },
-        kobject::Text, //
+        kobject::Text,
+        linux::ENODATA, //
     },
     gpu::Gpu,
     smu::{

@@ -11,6 +11,7 @@
 
 use crate::{
     device::Handle,
+    glue::linux::EOPNOTSUPP,
     hw::{
         regs::AnyReg,
         smu::answer, //

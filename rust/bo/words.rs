@@ -6,15 +6,14 @@
 
 use crate::{
     device::Handle,
-    glue::bound::WhileBound,
+    glue::{
+        bound::WhileBound,
+        linux, //
+    },
     types::BusAddr, //
 };
 use kernel::{
     dma::Coherent,
-    io::{
-        io_read,
-        io_write, //
-    },
     prelude::*, //
 };
 
@@ -29,7 +28,7 @@ impl Words {
     /// Allocates `len` words, all zero.
     pub(crate) fn new(dev: &Handle, len: usize) -> Result<Self> {
         let mem = dev.hold(|dev| Coherent::<u32>::zeroed_slice(dev, len, GFP_KERNEL))?;
-        let bus = mem.try_access_with(|mem| BusAddr::new(mem.dma_address()));
+        let bus = mem.try_access_with(|mem| BusAddr::new(linux::bus(mem)));
         let bus = bus.ok_or(ENODEV)?;
         Ok(Self { mem, bus, len })
     }
@@ -47,17 +46,14 @@ impl Words {
     /// Loads a word. ENODEV when the device is gone.
     pub(crate) fn read(&self, index: usize) -> Result<u32> {
         self.mem
-            .try_access_with(|mem| Ok(io_read!(mem, [try: index])))
+            .try_access_with(|mem| linux::read(mem, index))
             .ok_or(ENODEV)?
     }
 
     /// Stores a word.
     pub(crate) fn write(&self, index: usize, value: u32) -> Result {
         self.mem
-            .try_access_with(|mem| {
-                io_write!(mem, [try: index], value);
-                Ok(())
-            })
+            .try_access_with(|mem| linux::write(mem, index, value))
             .ok_or(ENODEV)?
     }
 
@@ -67,7 +63,7 @@ impl Words {
             .try_access_with(|mem| {
                 for (i, &word) in words.iter().enumerate() {
                     let at = index.checked_add(i).ok_or(EINVAL)?;
-                    io_write!(mem, [try: at], word);
+                    linux::write(mem, at, word)?;
                 }
                 Ok(())
             })

@@ -5,6 +5,7 @@
 
 use super::with;
 use crate::{
+    glue::linux::ENODATA,
     process::{
         debugger::DeviceExceptions,
         Process,

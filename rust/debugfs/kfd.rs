@@ -13,6 +13,7 @@
 
 use super::rows;
 use crate::{
+    glue::linux::EOPNOTSUPP,
     gpu::Gpu,
     hw::regs::Block,
     process::{

@@ -4,11 +4,13 @@
 //!
 //! The kernel crate of 7.3 has no way to make a file, nor to give a program a descriptor of one.
 
-use super::table::Table;
+use super::{
+    linux,
+    table::Table, //
+};
 use kernel::{
     bindings,
     fs::File,
-    module::this_module,
     prelude::*,
     sync::{
         poll::PollTable,
@@ -59,7 +61,7 @@ impl Fops {
     /// The table of a kind of file.
     pub(crate) const fn new<T: AnonFile>() -> Self {
         Self(Table(bindings::file_operations {
-            owner: this_module::<crate::LocalModule>().as_ptr(),
+            owner: linux::this(),
             release: Some(release::<T>),
             read: Some(read::<T>),
             write: Some(write::<T>),

@@ -6,17 +6,17 @@
 //! and writing page tables through BAR 0 slow.
 //! Stores reach the device in any order until [`Aperture::flush`]; loads see earlier stores.
 
-use super::transfer::Transfer;
+use super::{
+    linux,
+    transfer::Transfer, //
+};
 use kernel::{
     bindings,
     device::Bound,
     error::to_result,
     pci,
     prelude::*,
-    sync::{
-        aref::ARef,
-        barrier, //
-    }, //
+    sync::aref::ARef, //
 };
 
 /// A mapped BAR. In a `Devres` it is unmapped when the device is unbound.
@@ -153,7 +153,7 @@ impl Aperture {
 
     /// Makes earlier stores visible to the device before later ones to other BARs.
     pub(crate) fn flush(&self) {
-        barrier::smp_mb(barrier::Write);
+        linux::write_barrier();
         // A locked instruction or a fence drains the write-combining buffers.
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
     }

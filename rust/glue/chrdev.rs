@@ -12,6 +12,7 @@
 
 use super::{
     anon_inode::AnonInode,
+    linux,
     table::Table,
     vma::{
         outcome,
@@ -31,7 +32,6 @@ use kernel::{
         from_result,
         to_result, //
     },
-    module::this_module,
     prelude::*,
     str::{
         as_char_ptr_in_const_context,
@@ -72,7 +72,7 @@ impl Fops {
     /// The table of a device.
     pub(crate) const fn new<T: CharDevice>() -> Self {
         Self(Table(bindings::file_operations {
-            owner: this_module::<crate::LocalModule>().as_ptr(),
+            owner: linux::this(),
             open: Some(open::<T>),
             release: Some(release::<T>),
             unlocked_ioctl: Some(ioctl::<T>),
@@ -246,7 +246,7 @@ impl<T: CharDevice> Region<T> {
         // and module outlive it.
         to_result(unsafe {
             bindings::cdev_init(cdev, T::fops().0.as_ptr());
-            (*cdev).owner = this_module::<crate::LocalModule>().as_ptr();
+            (*cdev).owner = linux::this();
             bindings::cdev_add(cdev, first, MINORS)
         })?;
         Ok(region)

@@ -6,7 +6,10 @@
 //! buffer objects want one bus address a page. A mapping lives in a `Devres`, so it is undone at the
 //! latest when the device is unbound, while the pages themselves go with the buffer object.
 
-use super::transfer::Transfer;
+use super::{
+    linux,
+    transfer::Transfer, //
+};
 use kernel::{
     bindings,
     device::{
@@ -58,8 +61,8 @@ pub(crate) enum DeviceAccess {
 impl DeviceAccess {
     fn direction(self) -> bindings::dma_data_direction {
         match self {
-            Self::Read => bindings::dma_data_direction::DMA_TO_DEVICE,
-            Self::ReadWrite => bindings::dma_data_direction::DMA_BIDIRECTIONAL,
+            Self::Read => linux::TO_DEVICE,
+            Self::ReadWrite => linux::BOTH_WAYS,
         }
     }
 }
@@ -139,15 +142,7 @@ impl ResourceMapping {
     pub(crate) fn new(dev: &device::Device<Bound>, phys: u64, len: usize) -> Result<Self> {
         let plain: &device::Device = dev;
         // SAFETY: The device is bound; `phys` is not RAM by the caller's use of a BAR.
-        let bus = unsafe {
-            bindings::dma_map_resource(
-                raw(plain),
-                phys,
-                len,
-                bindings::dma_data_direction::DMA_BIDIRECTIONAL,
-                0,
-            )
-        };
+        let bus = unsafe { bindings::dma_map_resource(raw(plain), phys, len, linux::BOTH_WAYS, 0) };
         if failed(plain, bus) {
             return Err(ENOMEM);
         }
@@ -168,13 +163,7 @@ impl Drop for ResourceMapping {
     fn drop(&mut self) {
         // SAFETY: `bus` was returned by `dma_map_resource` with the same arguments.
         unsafe {
-            bindings::dma_unmap_resource(
-                raw(&self.dev),
-                self.bus,
-                self.len,
-                bindings::dma_data_direction::DMA_BIDIRECTIONAL,
-                0,
-            )
+            bindings::dma_unmap_resource(raw(&self.dev), self.bus, self.len, linux::BOTH_WAYS, 0)
         };
     }
 }

@@ -10,6 +10,7 @@
 //! such an importer makes an exporter that could move its memory pin it. The core's own way to import
 //! keeps the attachment as long as the object; ours ends when the device is unbound.
 
+use super::linux;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -115,8 +116,6 @@ unsafe impl Send for Attachment {}
 // SAFETY: As above.
 unsafe impl Sync for Attachment {}
 
-const BOTH_WAYS: bindings::dma_data_direction = bindings::dma_data_direction::DMA_BIDIRECTIONAL;
-
 impl Attachment {
     /// Attaches a device for reading and writing.
     ///
@@ -131,7 +130,7 @@ impl Attachment {
         // it isn't any more.
         let attach = from_err_ptr(unsafe { bindings::dma_buf_attach(buf.0.as_ptr(), dev) })?;
         // SAFETY: Attached above.
-        let table = unsafe { bindings::dma_buf_map_attachment_unlocked(attach, BOTH_WAYS) };
+        let table = unsafe { bindings::dma_buf_map_attachment_unlocked(attach, linux::BOTH_WAYS) };
         let table = from_err_ptr(table).inspect_err(|_| {
             // SAFETY: Attached above, and not mapped.
             unsafe { bindings::dma_buf_detach(buf.0.as_ptr(), attach) }
@@ -193,7 +192,7 @@ impl Drop for Attachment {
         let attach = self.attach.as_ptr();
         // SAFETY: Attached and mapped by `new`.
         unsafe {
-            bindings::dma_buf_unmap_attachment_unlocked(attach, self.table, BOTH_WAYS);
+            bindings::dma_buf_unmap_attachment_unlocked(attach, self.table, linux::BOTH_WAYS);
             bindings::dma_buf_detach(self.buf.0.as_ptr(), attach);
         }
     }

@@ -16,7 +16,7 @@ use super::hub::{
 use crate::{
     device::Handle,
     glue::{
-        errno::etime,
+        linux::ETIME,
         trace, //
     },
     hw::value::Bounded,
@@ -121,7 +121,7 @@ impl Tlb {
 
     /// Tells the listener if a flush timed out.
     fn tell(&self, result: Result) -> Result {
-        if result.is_err_and(|error| error == etime()) {
+        if result.is_err_and(|error| error == ETIME) {
             self.counts.add(What::Unanswered);
             if let Some(listener) = &*self.listener.lock() {
                 listener.unanswered();

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     device::Handle,
-    glue::ratelimit::ratelimited,
+    glue::{
+        linux,
+        ratelimit::ratelimited, //
+    },
     gmc::{
         Gart,
         KernelBuf, //
@@ -25,10 +28,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::{
-        barrier,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// `IH_RING_SIZE`.
@@ -144,7 +144,7 @@ impl Ring {
         if let Some(wptr) = &self.wptr {
             let wptr = wptr.read(0)?;
             // Entries are read after the pointer that covers them.
-            barrier::smp_mb(barrier::Read);
+            linux::read_barrier();
             if overflow.get(wptr) == 0 {
                 return Ok(at_entry(wptr));
             }

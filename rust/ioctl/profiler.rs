@@ -4,7 +4,13 @@
 
 use super::gpu_id;
 use crate::{
-    glue::user,
+    glue::{
+        linux::{
+            EALREADY,
+            EOPNOTSUPP, //
+        },
+        user, //
+    },
     process::Process,
     profiler::{
         self,
@@ -13,9 +19,6 @@ use crate::{
     uapi::smi as abi, //
 };
 use kernel::prelude::*;
-
-const EALREADY: c_int = 114;
-const EOPNOTSUPP: c_int = 95;
 
 /// `kfd_ioctl_profiler`.
 ///
@@ -35,7 +38,7 @@ pub(super) fn profiler(process: &Process, args: &mut abi::ProfilerArgs) -> Resul
         abi::PROFILER_PMC => set_counters(process, gpu, lock, enable == 1),
         abi::PROFILER_PTL_CONTROL => {
             process.device_index(gpu_id(gpu)?)?;
-            Err(Error::from_errno(-EOPNOTSUPP))
+            Err(EOPNOTSUPP)
         }
         _ => Err(EINVAL),
     }
@@ -57,7 +60,7 @@ fn set_counters(process: &Process, gpu: u32, lock: u32, enable: bool) -> Result 
         let profiling = &mut state.devices.get_mut(index).ok_or(EINVAL)?.profiling;
         match (lock, &profiling) {
             (1, None) => *profiling = Some(Profiling::new(gpu)?),
-            (1, Some(_)) => return Err(Error::from_errno(-EALREADY)),
+            (1, Some(_)) => return Err(EALREADY),
             (0, Some(_)) => *profiling = None,
             _ => return Err(EINVAL),
         }

@@ -10,7 +10,7 @@ use super::{
     ANSWER, //
 };
 use crate::{
-    glue::errno::etime,
+    glue::linux::ETIME,
     gmc::{
         Gart,
         KernelBuf, //
@@ -134,7 +134,7 @@ impl Ring {
             LOOK,
             ANSWER,
         );
-        answered.map_err(|error| if error == ENODEV { ENODEV } else { etime() })?;
+        answered.map_err(|error| if error == ENODEV { ENODEV } else { ETIME })?;
         self.answer(Command::STATUS.word())
     }
 

@@ -10,7 +10,10 @@ use super::{
     sensor, //
 };
 use crate::{
-    glue::user,
+    glue::{
+        linux::ENODATA,
+        user, //
+    },
     gpu::Gpu,
     hw::vbios::Image,
     limit::SystemMemory,

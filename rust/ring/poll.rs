@@ -5,7 +5,7 @@
 use crate::{
     counts::Deed,
     device::Handle,
-    glue::errno::etime, //
+    glue::linux::ETIME, //
 };
 use kernel::{
     prelude::*,
@@ -67,7 +67,7 @@ impl<'a> Poll<'a> {
         }
         self.dev.check_there()?;
         if elapsed > self.timeout || self.dev.generation() != self.generation {
-            return Err(etime());
+            return Err(ETIME);
         }
         self.dev.work().add(Deed::Sleeps, 1);
         fsleep(Delta::from_micros(self.sleep));

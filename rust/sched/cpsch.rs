@@ -35,7 +35,10 @@ use super::{
     Suspension, //
 };
 use crate::{
-    glue::errno::etime,
+    glue::linux::{
+        ENOTRECOVERABLE,
+        ETIME, //
+    },
     types::{
         Hang,
         HqdSlot, //
@@ -84,14 +87,14 @@ impl State<Hiq> {
         let error = match result {
             Ok(()) => return Ok(()),
             Err(ENOTRECOVERABLE) => "a queue that hangs can't be reset",
-            Err(error) if error == etime() => {
+            Err(error) if error == ETIME => {
                 "the scheduling firmware didn't take its queues off in time"
             }
             Err(error) => return Err(error),
         };
         dev_err!(parts.dev.device(), "{}; it is stuck\n", error);
         self.lose(parts);
-        Err(etime())
+        Err(ETIME)
     }
 
     /// Resets the queues that are on the hardware after all were taken off.
@@ -221,7 +224,7 @@ impl Firmware for Hiq {
     }
 
     fn hung() -> Error {
-        etime()
+        ETIME
     }
 
     fn known(_parts: &Parts) -> Result {

@@ -16,7 +16,10 @@ use super::{
     Suspension, //
 };
 use crate::{
-    glue::trace,
+    glue::{
+        linux::EOPNOTSUPP,
+        trace, //
+    },
     types::{
         GpuVa,
         Hang,

@@ -23,7 +23,7 @@ use crate::{
         SDMA_FIRST, //
     },
     glue::{
-        errno::etime,
+        linux::ETIME,
         user as caller,
         workqueue::WorkQueue, //
     },
@@ -166,7 +166,7 @@ impl Killable {
 
 /// What a wait that came to its end reports to programs.
 fn reported(error: Error) -> Error {
-    if error == etime() {
+    if error == ETIME {
         EIO
     } else {
         error
@@ -434,7 +434,7 @@ impl Copier {
     /// further, which is reported, or the queue was turned off or reset; ENODEV when the device is gone.
     pub(super) fn wait(&self, ticket: Ticket, killable: Killable) -> Result {
         let result = self.look_out(ticket, killable);
-        if matches!(result, Err(error) if error == etime()) {
+        if matches!(result, Err(error) if error == ETIME) {
             self.give_up(ticket);
         }
         result.map_err(reported)

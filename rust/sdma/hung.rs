@@ -11,7 +11,10 @@ use super::{
     Copier,
     Parts, //
 };
-use crate::types::DoorbellWord;
+use crate::{
+    glue::linux::ENOTRECOVERABLE,
+    types::DoorbellWord, //
+};
 use kernel::prelude::*;
 
 impl Copier {

@@ -14,15 +14,13 @@ use super::{
     Copier, //
 };
 use crate::{
+    glue::linux,
     gmc::KernelBuf,
     hw::value::Bounded, //
 };
 use kernel::{
     prelude::*,
-    sync::{
-        barrier,
-        Arc, //
-    },
+    sync::Arc,
     time::{
         Instant,
         Monotonic, //
@@ -131,7 +129,7 @@ impl Running<KernelBuf> {
         memory.write_slice(0, &[hal.filler(); BUFFER])?;
         memory.write_slice(0, &packet)?;
         // The buffer is there before the packet that names it.
-        barrier::smp_mb(barrier::Write);
+        linux::write_barrier();
         let indirect = hal.indirect(memory.gpu_addr(), Bounded::new::<{ BUFFER as u64 }>());
         let start = Instant::<Monotonic>::now();
         let ticket = copier.submit(&indirect, Killable::Yes)?;

@@ -21,7 +21,10 @@ use super::{
     Smu, //
 };
 use crate::{
-    glue::errno::etime,
+    glue::linux::{
+        EOPNOTSUPP,
+        ETIME, //
+    },
     gmc::{
         Gart,
         KernelBuf, //
@@ -190,7 +193,7 @@ impl Smu {
             }
             let (message, argument) = service.measure;
             if let Err(error) = self.send(message, argument) {
-                table.silent = error == etime();
+                table.silent = error == ETIME;
                 return Err(error);
             }
             table.measured = Some(Instant::now());

@@ -8,6 +8,7 @@ use super::{
     Driver, //
 };
 use crate::glue::{
+    linux,
     table::Table,
     transfer::{
         self,
@@ -25,7 +26,6 @@ use kernel::{
     bindings,
     error::from_result,
     fs::LocalFile,
-    module::this_module,
     prelude::*,
     sync::{
         Arc,
@@ -46,7 +46,7 @@ impl Fops {
     /// The core's, but for mappings.
     pub(crate) const fn new<T: Driver>() -> Self {
         Self(Table(bindings::file_operations {
-            owner: this_module::<crate::LocalModule>().as_ptr(),
+            owner: linux::this(),
             fop_flags: bindings::FOP_UNSIGNED_OFFSET,
             open: Some(bindings::drm_open),
             release: Some(bindings::drm_release),

@@ -19,12 +19,12 @@ use super::{
 };
 use crate::glue::{
     dma_buf::DmaBuf,
+    linux,
     table::Table, //
 };
 use kernel::{
     bindings,
     error::from_err_ptr,
-    module::this_module,
     prelude::*, //
 };
 
@@ -71,7 +71,7 @@ unsafe fn make_raw<O: Object>(
     unsafe {
         let mut info = bindings::dma_buf_export_info {
             exp_name: c"rkfd".as_char_ptr(),
-            owner: this_module::<crate::LocalModule>().as_ptr(),
+            owner: linux::this(),
             ops: DMA_BUF_OPS.as_ptr(),
             size: (*gem).size,
             // CAST: The bits of open.

@@ -16,7 +16,10 @@ use super::{
 use crate::{
     device::Handle,
     glue::{
-        errno::etime,
+        linux::{
+            EOPNOTSUPP,
+            ETIME, //
+        },
         pci::Master, //
     },
     gpu::microcode,
@@ -120,7 +123,7 @@ fn wait(dev: &Handle, regs: &Regs) -> Result {
         dev.check_lost()?;
         if start.elapsed() > BACK {
             dev_err!(dev.device(), "the GPU doesn't come back from its reset\n");
-            return Err(etime());
+            return Err(ETIME);
         }
         fsleep(LOOK);
     }

@@ -12,8 +12,13 @@
 //! `kgd_gfx_v9_hqd_reset`.
 
 use crate::{
-    glue::errno::etime,
-    glue::ratelimit::ratelimited,
+    glue::{
+        linux::{
+            ENOTRECOVERABLE,
+            ETIME, //
+        },
+        ratelimit::ratelimited, //
+    },
     hw::regs::{
         gc_9_4_3::{
             self as gc,
@@ -101,7 +106,7 @@ impl Occupied {
 
     fn end_now(&self, parts: &Parts) -> Result {
         match self.wait(parts, true) {
-            Err(error) if error == etime() => {}
+            Err(error) if error == ETIME => {}
             result => return result,
         }
         ratelimited!(

@@ -7,6 +7,7 @@
 //! Sources: `amdgpu_mes_event_log_init`, `amdgpu_debugfs_mes_event_log_show`.
 
 use crate::{
+    glue::linux,
     hw::{
         mes::log,
         value::Bounded, //
@@ -92,7 +93,7 @@ pub(super) struct LogFile {
 impl LogFile {
     /// `None` unless it is asked for.
     pub(super) fn new(parts: &Arc<Parts>) -> Result<Option<Pin<KBox<Self>>>> {
-        if !crate::module_parameters::mes_log.value() {
+        if linux::parameter(crate::module_parameters::mes_log.value()) == 0 {
             return Ok(None);
         }
         let log = Arc::new(EventLog::new(parts)?, GFP_KERNEL)?;

@@ -10,7 +10,10 @@
 //! If the second answer doesn't come, MES is stuck: the ring takes no more commands.
 
 use crate::{
-    glue::trace,
+    glue::{
+        linux,
+        trace, //
+    },
     gmc::KernelBuf,
     hw::{
         mes::{
@@ -41,10 +44,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::{
-        barrier,
-        Arc, //
-    },
+    sync::Arc,
     time::Delta, //
 };
 
@@ -290,13 +290,13 @@ impl Pipe {
             self.wptr = self.wptr.wrapping_add(FRAME_WORDS as u64);
         }
         // The frames are there before the pointer that covers them, and that before the ring.
-        barrier::smp_mb(barrier::Write);
+        linux::write_barrier();
         self.mem.write64(place::WPTR, self.wptr)?;
-        barrier::smp_mb(barrier::Full);
+        linux::full_barrier();
         self.parts.doorbells.ring64(self.doorbell, self.wptr);
         self.wait()?;
         // The status is older than the fence.
-        barrier::smp_mb(barrier::Read);
+        linux::read_barrier();
         if self.mem.read(place::STATUS)? != 0 {
             return Ok(());
         }

@@ -18,7 +18,10 @@ use super::{
     Mes, //
 };
 use crate::{
-    glue::ratelimit::ratelimited,
+    glue::{
+        linux::ENOTRECOVERABLE,
+        ratelimit::ratelimited, //
+    },
     gmc::KernelBuf,
     sched::{
         queue::{

@@ -3,6 +3,7 @@
 //! SDMA 4.4.2, of gfx942 (`sdma_v4_4_2_inst_start`). Each engine is an instance of the block.
 
 use crate::{
+    glue::linux::EOPNOTSUPP,
     hw::{
         regs::{
             sdma_4_4_2::{

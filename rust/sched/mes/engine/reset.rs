@@ -20,7 +20,10 @@ use super::{
     TYPE_COMPUTE, //
 };
 use crate::{
-    glue::errno::etime,
+    glue::linux::{
+        ENOTRECOVERABLE,
+        ETIME, //
+    },
     hw::{
         mes::{
             op,
@@ -43,20 +46,22 @@ use crate::{
             Value, //
         }, //
     },
-    sched::mes::{
-        frame::{
-            frame,
-            report,
-            run, //
+    sched::{
+        mes::{
+            frame::{
+                frame,
+                report,
+                run, //
+            },
+            pipe::{
+                Failure,
+                Pipe,
+                NO_DOORBELL, //
+            },
+            resources::managed_queues, //
         },
-        pipe::{
-            Failure,
-            Pipe,
-            NO_DOORBELL, //
-        },
-        resources::managed_queues, //
+        Parts, //
     },
-    sched::Parts,
     types::{
         DoorbellWord,
         HqdSlot, //
@@ -136,7 +141,7 @@ impl Engine {
             }
             let slot = HqdSlot::compute(of_pipe, number).ok_or(EINVAL)?;
             if let Err(error) = reset_by_registers(self.parts(), slot) {
-                if error != etime() {
+                if error != ETIME {
                     return Err(error.into());
                 }
                 dev_err!(
