@@ -12,7 +12,7 @@ mkdir -p "$CACHE"
 # What set-up costs, for every message about it; `make help` has the same words.
 SETUP_COST='about 10 minutes and 5 GB, once per machine; 9 GB must be free'
 # Build results belong to one checkout: cargo compares time stamps, which two checkouts would mix.
-BUILD=build/$(printf %s "$TOP" | sha256sum | cut -c1-12)
+BUILD=build/$(printf %s "$TOP${RKFD_LINUX_SERIES:+ $RKFD_LINUX_SERIES}" | sha256sum | cut -c1-12)
 
 say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
 die() { printf 'rkfd set-up: %s\n' "$1" >&2; shift; for l in "$@"; do printf '  %s\n' "$l" >&2; done; exit 1; }

@@ -8,8 +8,8 @@
 
 SUITE=trixie
 BACKPORTS='qemu-system-x86'
-# The series that the module is written for: the kernel's Rust API changes with each.
-KERNEL=7.3
+# The series of Linux: the kernel's Rust API changes with each. RKFD_LINUX_SERIES names another that the module supports.
+KERNEL=${RKFD_LINUX_SERIES:-7.3}
 PACKAGES='gcc make flex bison bc libelf-dev libssl-dev libc6-dev rustc rust-src bindgen rustfmt
  rust-clippy cargo ca-certificates clang-19 lld-19 llvm-19 dwarves xz-utils python3
  busybox-static cpio kmod'
