@@ -8,8 +8,9 @@ use crate::surroundings::Owner;
 
 /// What the findings are about.
 const KERNEL: &str = "kernel";
-/// The version of Linux for which the module is built and tested.
-const TESTED: (u32, u32) = (7, 3);
+/// The series of Linux for which the module is built and tested: from, to.
+const OLDEST: (u32, u32) = (7, 2);
+const NEWEST: (u32, u32) = (7, 3);
 /// The variable of UEFI that says whether Secure Boot is on; its first four bytes are attributes.
 const SECURE_BOOT: &str =
     "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
@@ -39,15 +40,18 @@ fn numbers(release: &str) -> Option<(u32, u32)> {
 }
 
 fn version(release: &str) -> Finding {
-    let (major, minor) = TESTED;
-    let boot = format!("boot Linux {major}.{minor}, such as that of Debian's trixie-backports");
     match numbers(release) {
-        Some(found) if found == TESTED => Finding::ok(KERNEL, format!("Linux {release}")),
-        Some(found) if found < TESTED => {
+        Some(found) if found < OLDEST => {
+            let (major, minor) = NEWEST;
+            let boot =
+                format!("boot Linux {major}.{minor}, such as that of Debian's trixie-backports");
+            let (major, minor) = OLDEST;
             let text = format!("Linux {release} is older than {major}.{minor}, whose crate `kernel` the module uses");
             Finding::stop(KERNEL, text).next(boot)
         }
+        Some(found) if found <= NEWEST => Finding::ok(KERNEL, format!("Linux {release}")),
         Some(_) => {
+            let (major, minor) = NEWEST;
             let text = format!("Linux {release} is newer than {major}.{minor}, with which the module is tested; it may not build");
             Finding::note(KERNEL, text)
         }
@@ -182,7 +186,9 @@ mod tests {
             &linux("6.12.57+deb13-amd64", "CONFIG_RUST=y\n"),
             Verdict::Stop,
         );
-        assert!(stops.contains("older than 7.3"), "{stops}");
+        assert!(stops.contains("older than 7.2"), "{stops}");
+        let older = linux("7.2.12+deb13-amd64", "CONFIG_RUST=y\n");
+        assert!(found(&older, Verdict::Ok).contains("Linux 7.2.12"));
         let notes = found(&linux("8.0.0-rc1", "CONFIG_RUST=y\n"), Verdict::Note);
         assert!(notes.contains("newer than 7.3"), "{notes}");
     }
