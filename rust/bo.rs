@@ -2,7 +2,7 @@
 
 //! Buffer objects: memory that the GPU and user programs share.
 //!
-//! A buffer object is pages of VRAM, pages of system memory mapped for DMA, or a piece of the
+//! A buffer object is pages of VRAM, pages of system memory mapped for DMA ([`home`]), or a piece of the
 //! device itself (doorbells, the HDP flush registers). It is counted: user handles, mappings in
 //! a VM, mappings in a user program and queues each hold a reference, and the last one frees it.
 //!
@@ -20,11 +20,6 @@ use crate::{
     },
     glue::{
         bound::WhileBound,
-        dma::{
-            self,
-            DeviceAccess,
-            PageMapping, //
-        },
         dma_buf::{
             Attachment,
             DmaBuf, //
@@ -46,10 +41,19 @@ use kernel::{
 };
 
 mod cpu;
+pub(crate) mod home;
 pub(crate) mod user;
 mod words;
+pub(crate) mod yielding;
 
 pub(crate) use words::Words;
+
+use home::{
+    Home,
+    Movable,
+    System, //
+};
+use yielding::Yielding;
 
 /// Largest buffer object: more than any GPU has memory.
 const MAX_SIZE: u64 = 1 << 44;
@@ -80,15 +84,15 @@ pub(crate) struct Segment {
     /// An offset in VRAM, or a bus address.
     pub(crate) addr: u64,
     pub(crate) len: u64,
+    /// Which of the two.
+    pub(crate) placement: Placement,
 }
 
 enum Backing {
-    Vram(KVec<VramRange>),
-    // The mapping is undone before the pages are freed: fields are dropped in order.
-    Gtt {
-        map: WhileBound<PageMapping>,
-        pages: KVVec<Page>,
-    },
+    /// Memory that stays where it is.
+    Fixed(Home),
+    /// Memory that may give way to others.
+    Movable(Pin<KBox<Movable>>),
     Device {
         map: DeviceMapping,
         phys: u64,
@@ -102,12 +106,16 @@ enum Backing {
 }
 
 /// What buffer objects of a GPU are made from.
+#[pin_data]
 pub(crate) struct Memory {
     pub(crate) dev: Arc<Handle>,
     pub(crate) vram: Arc<Vram>,
     /// Physical address of the page of HDP flush registers.
     flush_phys: u64,
     flush_map: DeviceMapping,
+    /// Objects that may be moved out of VRAM.
+    #[pin]
+    pub(crate) yielding: Yielding,
 }
 
 impl Memory {
@@ -120,13 +128,18 @@ impl Memory {
         let flush_phys = mmio_phys
             .checked_add(vram.flush_at().into())
             .ok_or(EINVAL)?;
-        let memory = Self {
-            dev: dev.clone(),
-            vram: vram.clone(),
-            flush_phys,
-            flush_map: dev.map(flush_phys, PAGE_SIZE)?,
-        };
-        Ok(Arc::new(memory, GFP_KERNEL)?)
+        let flush_map = dev.map(flush_phys, PAGE_SIZE)?;
+        let (dev, vram) = (dev.clone(), vram.clone());
+        Arc::pin_init(
+            pin_init!(Self {
+                dev,
+                vram,
+                flush_phys,
+                flush_map,
+                yielding <- Yielding::new(),
+            }),
+            GFP_KERNEL,
+        )
     }
 
     /// Physical address of the page of HDP flush registers.
@@ -157,7 +170,26 @@ impl Bo {
                     .iter()
                     .map(VramRange::len)
                     .fold(0, u64::saturating_add),
-                backing: Backing::Vram(pieces),
+                backing: Backing::Fixed(Home::Vram(pieces)),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// VRAM that may be moved to system memory and back.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM.
+    pub(crate) fn movable(memory: &Arc<Memory>, vram: Cleared) -> Result<Arc<Self>> {
+        let pieces = vram.into_pieces();
+        let lengths = pieces.iter().map(VramRange::len);
+        let size = lengths.fold(0, u64::saturating_add);
+        Ok(Arc::new(
+            Self {
+                memory: memory.clone(),
+                size,
+                backing: Backing::Movable(Movable::new(Home::Vram(pieces))?),
             },
             GFP_KERNEL_ACCOUNT,
         )?)
@@ -177,20 +209,12 @@ impl Bo {
             return Err(ENOMEM);
         }
         memory.dev.alive()?;
-        let count = usize::try_from(size)? / PAGE_SIZE;
-        let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
-        for _ in 0..count {
-            let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
-            pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
-        }
-        let map = memory
-            .dev
-            .hold(|dev| PageMapping::new(dev, pages.iter(), DeviceAccess::ReadWrite))?;
+        let system = System::new(memory, size)?;
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
                 size,
-                backing: Backing::Gtt { map, pages },
+                backing: Backing::Fixed(Home::System(system)),
             },
             GFP_KERNEL_ACCOUNT,
         )?)
@@ -272,17 +296,17 @@ impl Bo {
     ///
     /// # Errors
     ///
-    /// EINVAL when it isn't made of such.
+    /// EINVAL when it isn't made of such, or not for good.
     pub(crate) fn pages(&self) -> Result<&[Page]> {
         match &self.backing {
-            Backing::Gtt { pages, .. } => Ok(pages),
+            Backing::Fixed(Home::System(system)) => Ok(system.pages()),
             _ => Err(EINVAL),
         }
     }
 
     /// Whether the kernel can load and store it.
     pub(crate) fn has_words(&self) -> bool {
-        matches!(self.backing, Backing::Vram(_) | Backing::Gtt { .. })
+        matches!(self.backing, Backing::Fixed(_) | Backing::Movable(_))
     }
 
     /// Whether it is memory of a user program, whose pages can change.
@@ -297,9 +321,10 @@ impl Bo {
 
     /// Kind of memory; `None` for a piece of the device.
     pub(crate) fn placement(&self) -> Option<Placement> {
-        match self.backing {
-            Backing::Vram(_) => Some(Placement::Vram),
-            Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Some(Placement::Gtt),
+        match &self.backing {
+            Backing::Fixed(home) => Some(home.placement()),
+            Backing::Movable(movable) => Some(movable.placement()),
+            Backing::User(_) | Backing::Foreign(_) => Some(Placement::Gtt),
             Backing::Device { .. } | Backing::Nothing => None,
         }
     }
@@ -312,8 +337,11 @@ impl Bo {
     /// How a user program maps it.
     pub(crate) fn caching(&self) -> Caching {
         match self.backing {
-            Backing::Vram(_) => Caching::WriteCombine,
-            Backing::Gtt { .. } | Backing::User(_) | Backing::Foreign(_) => Caching::Cached,
+            // Pages of the system's are cached whatever a mapping asks for (`pfnmap_setup_cachemode`).
+            Backing::Fixed(Home::Vram(_)) | Backing::Movable(_) => Caching::WriteCombine,
+            Backing::Fixed(Home::System(_)) | Backing::User(_) | Backing::Foreign(_) => {
+                Caching::Cached
+            }
             Backing::Device { .. } | Backing::Nothing => Caching::Uncached,
         }
     }
@@ -323,28 +351,45 @@ impl Bo {
     ///
     /// # Errors
     ///
-    /// EINVAL beyond the end, ENODEV when the device is gone, and what `f` returns.
+    /// EINVAL beyond the end, EBUSY while it is moved, ENODEV when the device is gone, and what `f` returns.
     pub(crate) fn with_pfn(&self, offset: u64, f: impl FnOnce(usize) -> Result) -> Result {
         if offset >= self.size {
             return Err(EINVAL);
         }
-        self.memory.dev.while_bound(|_| f(self.pfn(offset)?))
-    }
-
-    fn pfn(&self, offset: u64) -> Result<usize> {
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                Ok((self.memory.vram.phys(piece.at(at)?) >> 12) as usize)
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get((offset / PAGE) as usize).ok_or(EINVAL)?;
-                Ok(dma::pfn(page))
-            }
+        self.memory.dev.while_bound(|_| match &self.backing {
+            Backing::Fixed(home) => f(home.pfn(&self.memory, offset)?),
+            // Whoever moves it takes what is inserted away afterwards.
+            Backing::Movable(movable) => movable.reach(|home| f(home.pfn(&self.memory, offset)?)),
             Backing::Device { phys, .. } => {
-                Ok((phys.checked_add(offset).ok_or(EINVAL)? >> 12) as usize)
+                f((phys.checked_add(offset).ok_or(EINVAL)? >> 12) as usize)
             }
             Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => Err(EPERM),
+        })
+    }
+
+    /// Runs `f` with where it lies, if it may be moved.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when it may not.
+    pub(crate) fn with_home<R>(&self, f: impl FnOnce(&Home) -> Result<R>) -> Result<R> {
+        match &self.backing {
+            Backing::Movable(movable) => movable.with(f),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// The processor can't reach it from now on, since it is going to be moved; or can again.
+    pub(crate) fn set_leaving(&self, leaves: bool) {
+        if let Backing::Movable(movable) = &self.backing {
+            movable.set_leaving(leaves);
+        }
+    }
+
+    /// Exchanges the memory of an object that may be moved. What was in it was copied before.
+    pub(crate) fn exchange(&self, home: &mut Home) {
+        if let Backing::Movable(movable) = &self.backing {
+            movable.exchange(home);
         }
     }
 
@@ -364,39 +409,24 @@ impl Bo {
             _ => return Err(EINVAL),
         }
         match &self.backing {
-            Backing::Vram(pieces) => {
-                let (mut at, mut left) = (offset, len);
-                for piece in pieces {
-                    if let Some(behind) = at.checked_sub(piece.len()) {
-                        at = behind;
-                        continue;
-                    }
-                    let here = left.min(piece.len().saturating_sub(at));
-                    if here == 0 {
-                        break;
-                    }
-                    f(Segment {
-                        addr: piece.at(at)?.get(),
-                        len: here,
-                    })?;
-                    left = left.saturating_sub(here);
-                    at = 0;
-                }
-                Ok(())
-            }
-            Backing::Gtt { map, .. } => runs(offset, len, f, |at, end| {
-                map.try_access_with(|map| run(map.bus(), at, end))
-            }),
+            Backing::Fixed(home) => home.segments(offset, len, f),
+            // `f` may sleep, and whoever moves it waits for that.
+            Backing::Movable(movable) => movable.with(|home| home.segments(offset, len, f)),
             Backing::Foreign(map) => runs(offset, len, f, |at, end| {
                 map.try_access_with(|map| run(map.bus(), at, end))
             }),
             Backing::User(user) => user.segments(offset, len, f),
-            Backing::Nothing => f(Segment { addr: 0, len }),
+            Backing::Nothing => f(Segment {
+                addr: 0,
+                len,
+                placement: Placement::Gtt,
+            }),
             Backing::Device { map, .. } => {
                 let bus = map.try_access_with(|map| map.bus()).ok_or(ENODEV)?;
                 f(Segment {
                     addr: bus.checked_add(offset).ok_or(EINVAL)?,
                     len,
+                    placement: Placement::Gtt,
                 })
             }
         }
@@ -424,18 +454,6 @@ fn runs(
 /// Bytes of a page.
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// The piece that holds a byte offset, and the offset in it.
-fn find(pieces: &[VramRange], offset: u64) -> Option<(&VramRange, u64)> {
-    let mut at = offset;
-    for piece in pieces {
-        let Some(behind) = at.checked_sub(piece.len()) else {
-            return Some((piece, at));
-        };
-        at = behind;
-    }
-    None
-}
-
 /// The run of consecutive bus addresses from page `first` on, ending before page `end`.
 fn run(bus: &[u64], first: usize, end: usize) -> Option<Segment> {
     let addr = *bus.get(first)?;
@@ -448,5 +466,6 @@ fn run(bus: &[u64], first: usize, end: usize) -> Option<Segment> {
     Some(Segment {
         addr,
         len: (pages as u64).checked_mul(PAGE)?,
+        placement: Placement::Gtt,
     })
 }

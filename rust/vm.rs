@@ -50,7 +50,6 @@ mod hal;
 pub(crate) mod pasid;
 mod table;
 
-use entry::EntryFlags;
 pub(crate) use flags::MapFlags;
 pub(crate) use hal::{
     hal,
@@ -93,8 +92,7 @@ pub(crate) struct Mapped {
     pub(crate) bo: Arc<Bo>,
     /// Where the part begins in the object.
     offset: u64,
-    /// How it is mapped.
-    entry: EntryFlags,
+    flags: MapFlags,
 }
 
 impl Mapped {
@@ -155,8 +153,12 @@ impl Vm {
         if let Some(pasid) = self.pasid() {
             return Ok(pasid);
         }
+        let pasid = pasids.take()?;
+        // Not while memory is moved of which nobody has thought that queues could reach it.
+        let inner = self.inner.lock();
         // Whoever comes second gives his back.
-        self.pasid.populate(pasids.take()?);
+        self.pasid.populate(pasid);
+        drop(inner);
         self.pasid().ok_or(ENOSPC)
     }
 
@@ -209,7 +211,7 @@ impl Vm {
             at,
             bo: bo.clone(),
             offset,
-            entry: entry::entry(self.spaces.hal, bo, flags),
+            flags,
         };
         let node = RBTreeNode::new(at.start(), mapped.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut guard = self.inner.lock();
@@ -238,18 +240,20 @@ impl Vm {
             at,
             bo,
             offset,
-            entry,
+            flags,
         } = mapped;
-        let layout = self.spaces.memory.vram.layout();
+        let (hal, layout) = (self.spaces.hal, self.spaces.memory.vram.layout());
         let mut next = at.start();
         let written = bo.segments(*offset, at.bytes(), |segment| {
             let here = PageRange::new(next, segment.len)?;
-            // What isn't resident is mapped in as large pieces as its place allows.
-            let address = match bo.is_nothing() {
-                true => entry::anywhere(next),
-                false => entry::address(layout, bo, segment.addr),
+            let (address, entry) = match bo.is_nothing() {
+                true => entry::nothing(hal, next),
+                false => (
+                    entry::address(layout, segment),
+                    entry::entry(hal, segment.placement, *flags),
+                ),
             };
-            tables.map(here, address, *entry)?;
+            tables.map(here, address, entry)?;
             next = here.end();
             Ok(())
         });
@@ -299,6 +303,31 @@ impl Vm {
         // As after mapping.
         let _ = self.flush_tlb();
         Ok(())
+    }
+
+    /// Writes the entries of an object's mappings anew, after it was moved; then no TLB has the old ones any more. The
+    /// address space has the number that it had when nobody was let at the object.
+    ///
+    /// # Errors
+    ///
+    /// EBUSY when it got a number since, ENOMEM, ENODEV: some may be written then; ETIME when the GPU doesn't acknowledge.
+    pub(crate) fn rehome(&self, bo: &Arc<Bo>, pasid: Option<Pasid>) -> Result {
+        {
+            let mut guard = self.inner.lock();
+            if self.pasid() != pasid {
+                return Err(EBUSY);
+            }
+            let Inner { tables, mappings } = &mut *guard;
+            let mut all = mappings.values();
+            all.try_for_each(|mapped| match Arc::ptr_eq(&mapped.bo, bo) {
+                true => self.write(tables, mapped),
+                false => Ok(()),
+            })?;
+        }
+        match self.flush_tlb() {
+            Err(error) if error != ENODEV => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Takes back a part of what one call of [`Vm::map`] mapped at `whole`. What is left of it are mappings of their own,

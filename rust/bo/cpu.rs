@@ -3,40 +3,17 @@
 //! The kernel's own way to buffer objects: words of the driver's, and what debuggers read and write.
 
 use super::{
-    find,
+    home::Home,
     Backing,
-    Bo,
-    PAGE, //
+    Bo, //
 };
-use crate::glue::{
-    dma,
-    transfer::Transfer, //
-};
-use kernel::{
-    page::PAGE_SIZE,
-    prelude::*, //
-};
-
-/// 64-bit words in a page.
-pub(super) const WORDS: usize = PAGE_SIZE / 8;
+use crate::glue::transfer::Transfer;
+use kernel::prelude::*;
 
 impl Bo {
     /// Loads the 64-bit word number `index`. The GPU may store to it at any time.
     pub(crate) fn read_u64(&self, index: usize) -> Result<u64> {
-        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                piece.read64(at)
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
-                dma::read_u64(page, index % WORDS)
-            }
-            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
-                Err(EINVAL)
-            }
-        }
+        self.reach(|home| home.read_u64(index))
     }
 
     /// Loads the 64-bit word number `index`, for people to look at, whoever's memory it is. `None` where the
@@ -50,20 +27,7 @@ impl Bo {
 
     /// Stores the 64-bit word number `index`.
     pub(crate) fn write_u64(&self, index: usize, value: u64) -> Result {
-        let offset = (index as u64).checked_mul(8).ok_or(EINVAL)?;
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                piece.write64(at, value)
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get(index / WORDS).ok_or(EINVAL)?;
-                dma::write_u64(page, index % WORDS, value)
-            }
-            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
-                Err(EINVAL)
-            }
-        }
+        self.reach(|home| home.write_u64(index, value))
     }
 
     /// Stores the 64-bit word number `index`, whoever's memory it is. Returns whether the kernel could; it can't
@@ -82,35 +46,26 @@ impl Bo {
     /// # Errors
     ///
     /// EINVAL beyond the end, EIO for what isn't memory of the driver's, ENODEV when the device is gone, EBUSY
-    /// while it is being reset as a whole: BAR 0 has nothing then.
+    /// while it is being reset as a whole: BAR 0 has nothing then; and while the object is moved.
     pub(crate) fn transfer(&self, offset: u64, transfer: &Transfer<'_>) -> Result {
-        match &self.backing {
-            Backing::Vram(pieces) => {
-                let (piece, at) = find(pieces, offset).ok_or(EINVAL)?;
-                self.check_reachable()?;
-                piece.transfer(at, transfer)?;
-                if transfer.is_write() {
-                    self.memory.vram.flush_hdp();
-                }
-                // What was read of a device that went meanwhile is all ones.
-                self.check_reachable()
-            }
-            Backing::Gtt { pages, .. } => {
-                let page = pages.get((offset / PAGE) as usize).ok_or(EINVAL)?;
-                dma::transfer(page, (offset % PAGE) as usize, transfer)
-            }
-            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
-                Err(EIO)
-            }
+        match self.has_words() {
+            true => self.reach(|home| home.transfer(&self.memory, offset, transfer)),
+            false => Err(EIO),
         }
     }
 
-    /// Whether VRAM can be reached through BAR 0.
-    fn check_reachable(&self) -> Result {
-        self.memory.dev.alive()?;
-        match self.memory.dev.is_away() {
-            true => Err(EBUSY),
-            false => Ok(()),
+    /// Runs `f` with the driver's memory that it is made of.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL when it isn't, EBUSY while it is moved.
+    fn reach<R>(&self, f: impl FnOnce(&Home) -> Result<R>) -> Result<R> {
+        match &self.backing {
+            Backing::Fixed(home) => f(home),
+            Backing::Movable(movable) => movable.reach(f),
+            Backing::Device { .. } | Backing::User(_) | Backing::Foreign(_) | Backing::Nothing => {
+                Err(EINVAL)
+            }
         }
     }
 }

@@ -9,7 +9,7 @@
 //! Lock order: the pages' lock is a leaf.
 
 use super::{
-    cpu::WORDS,
+    home::WORDS,
     run,
     Backing,
     Bo,

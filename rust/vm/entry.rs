@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     bo::{
-        Bo,
-        Placement, //
+        Placement,
+        Segment, //
     },
     hw::pte::{
         ADDRESS,
@@ -47,11 +47,8 @@ impl EntryAddr {
 }
 
 /// Everything of an entry but its address and what its level adds.
-pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
-    if bo.is_nothing() {
-        return EntryFlags(hal.nothing());
-    }
-    let local = bo.placement() == Some(Placement::Vram);
+pub(super) fn entry(hal: &dyn Hal, placement: Placement, flags: MapFlags) -> EntryFlags {
+    let local = placement == Placement::Vram;
     let mut entry = VALID | READABLE | hal.caching(local, flags);
     if !local {
         entry |= SYSTEM;
@@ -65,16 +62,17 @@ pub(super) fn entry(hal: &dyn Hal, bo: &Bo, flags: MapFlags) -> EntryFlags {
     EntryFlags(entry)
 }
 
-/// An address that is aligned as the virtual one is, for entries whose address nobody looks at.
-pub(super) fn anywhere(va: GpuVa) -> EntryAddr {
-    EntryAddr(va.get() & ADDRESS)
+/// An entry of what isn't resident. Nobody looks at its address, which is aligned as the virtual one is, so that it is as large
+/// a piece as its place allows.
+pub(super) fn nothing(hal: &dyn Hal, va: GpuVa) -> (EntryAddr, EntryFlags) {
+    (EntryAddr(va.get() & ADDRESS), EntryFlags(hal.nothing()))
 }
 
-/// The address of an entry for an address of a buffer object's segment.
-pub(super) fn address(layout: &Layout, bo: &Bo, addr: u64) -> EntryAddr {
-    let address = match bo.placement() {
-        Some(Placement::Vram) => layout.vram_pte(VramOffset::new(addr)),
-        _ => addr,
+/// The address of an entry for a buffer object's segment.
+pub(super) fn address(layout: &Layout, segment: Segment) -> EntryAddr {
+    let address = match segment.placement {
+        Placement::Vram => layout.vram_pte(VramOffset::new(segment.addr)),
+        Placement::Gtt => segment.addr,
     };
     EntryAddr(address & ADDRESS)
 }
