@@ -32,7 +32,10 @@ mod kernel_buf;
 mod layout;
 mod tlb;
 
-pub(crate) use gart::Gart;
+pub(crate) use gart::{
+    Gart,
+    Window, //
+};
 pub(crate) use hal::{
     hal,
     mmhub,

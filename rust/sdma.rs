@@ -49,6 +49,7 @@ mod engine;
 mod hal;
 mod hung;
 mod job;
+mod mover;
 mod running;
 
 pub(crate) use copier::{

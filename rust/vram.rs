@@ -426,6 +426,11 @@ impl Uncleared {
         &self.0
     }
 
+    /// For who has overwritten every byte of the pieces before anybody else sees them.
+    pub(crate) fn into_overwritten(self) -> KVec<VramRange> {
+        self.0
+    }
+
     /// For who has seen every byte of the pieces become zero.
     pub(crate) fn into_cleared(self) -> Cleared {
         Cleared(self.0)

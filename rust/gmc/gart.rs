@@ -154,6 +154,53 @@ impl Range {
     }
 }
 
+/// Pages anywhere in the system's memory, one behind the other in the GART; unmapped when dropped.
+pub(crate) struct Window(Range);
+
+impl Window {
+    /// Maps pages at these bus addresses.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when the GART has no room, ENODEV.
+    pub(crate) fn new(gart: &Arc<Gart>, pages: &[u64]) -> Result<Self> {
+        let count = pages.len();
+        let first = gart.state.lock().map.alloc(count, 1)?;
+        let mut window = Self(Range {
+            gart: gart.clone(),
+            first,
+            count,
+        });
+        window.map(pages)?;
+        Ok(window)
+    }
+
+    /// Whether it has as many pages.
+    pub(crate) fn is_as_long_as(&self, pages: &[u64]) -> bool {
+        self.0.count == pages.len()
+    }
+
+    /// Has these pages from now on, as many as before.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL for another number of them, ENODEV.
+    pub(crate) fn map(&mut self, pages: &[u64]) -> Result {
+        let Range { gart, first, count } = &self.0;
+        if pages.len() != *count {
+            return Err(EINVAL);
+        }
+        // There is one for each.
+        let page = |i: u64| pages.get(i as usize).copied().unwrap_or_default();
+        gart.set(*first, *count, |i| page(i) & ADDRESS | gart.flags)
+    }
+
+    /// Address for the GPU.
+    pub(crate) fn addr(&self) -> GpuVa {
+        self.0.addr()
+    }
+}
+
 impl Drop for Range {
     fn drop(&mut self) {
         match self.gart.set(self.first, self.count, |_| 0) {

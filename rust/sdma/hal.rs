@@ -132,6 +132,10 @@ pub(crate) trait Hal: Sync {
     /// behind the first.
     fn fill_words(&self, at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5];
 
+    /// A packet that copies bytes, as many as the number says and one more, at most 1 GiB; what is left of the words is
+    /// skipped.
+    fn copy(&self, from: GpuVa, to: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 8];
+
     /// A packet of one word that is skipped.
     fn filler(&self) -> u32 {
         op::NOP.into()

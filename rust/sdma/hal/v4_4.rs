@@ -216,6 +216,10 @@ impl super::Hal for Hal {
         queue::fill_words(at, word, to_last)
     }
 
+    fn copy(&self, from: GpuVa, to: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 8] {
+        queue::copy(from, to, bytes_less_one)
+    }
+
     fn indirect(&self, at: GpuVa, words: Bounded<20>) -> [u32; 6] {
         queue::indirect(at, words)
     }

@@ -23,6 +23,7 @@ use crate::{
             op,
             v4_4::{
                 ConstantFill as Fill,
+                CopyLinear as Copy,
                 Fence,
                 Indirect, //
             },
@@ -116,6 +117,17 @@ pub(super) fn fill_words(at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5]
         .with(Fill::SRC_DATA, word)
         .with(Fill::COUNT, to_last)
         .0
+}
+
+/// `sdma_v4_4_2_emit_copy_buffer`, and a word that is skipped.
+pub(super) fn copy(from: GpuVa, to: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 8] {
+    let [a, b, c, d, e, f, g] = Copy::zeroed()
+        .with(Copy::OP, op::COPY)
+        .with(Copy::COUNT, bytes_less_one)
+        .with(Copy::SRC_ADDR, from.get())
+        .with(Copy::DST_ADDR, to.get())
+        .0;
+    [a, b, c, d, e, f, g, op::NOP.into()]
 }
 
 /// `sdma_v4_4_2_ring_emit_ib`, in address space 0.

@@ -22,6 +22,7 @@ use crate::{
             op,
             v7_0::{
                 ConstantFill as Fill,
+                CopyLinear as Copy,
                 Fence,
                 Indirect, //
             },
@@ -155,6 +156,18 @@ pub(super) fn fill_words(at: GpuVa, word: u32, to_last: Bounded<30>) -> [u32; 5]
         .with(Fill::SRC_DATA, word)
         .with(Fill::COUNT, to_last)
         .0
+}
+
+/// `sdma_v7_0_emit_copy_buffer`: the last word is about compression, of which there is none.
+pub(super) fn copy(from: GpuVa, to: GpuVa, bytes_less_one: Bounded<30>) -> [u32; 8] {
+    let [a, b, c, d, e, f, g] = Copy::zeroed()
+        .with(Copy::OP, op::COPY)
+        .with(Copy::CPV, true)
+        .with(Copy::COUNT, bytes_less_one)
+        .with(Copy::SRC_ADDR, from.get())
+        .with(Copy::DST_ADDR, to.get())
+        .0;
+    [a, b, c, d, e, f, g, 0]
 }
 
 /// `sdma_v7_0_ring_emit_ib`, in address space 0.
