@@ -292,9 +292,15 @@ impl Gpu {
         self.vram().usable().saturating_sub(self.vram().free())
     }
 
-    /// Bytes of VRAM that buffer objects can still get.
+    /// Bytes of VRAM that buffer objects of KFD's can still get: what is free, and what others give way with.
     pub(crate) fn vram_available(&self) -> u64 {
-        self.vram().free()
+        let yielding = self.memory().yielding.bytes();
+        self.vram().free().saturating_add(yielding)
+    }
+
+    /// Keeps what the GPU may still reach until it was stopped.
+    pub(crate) fn keep<T: Send + Sync + 'static>(&self, what: T) {
+        self.spaces.kept.keep(what);
     }
 
     /// Bytes of VRAM that programs read are left.

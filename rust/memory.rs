@@ -9,6 +9,7 @@
 //! | [`mapping`] | putting them into the address space and taking them out |
 //! | [`restore`] | what happens when the program's own memory changes |
 //! | [`dmabuf`] | giving buffer objects to others and taking theirs |
+//! | [`eviction`] | moving those of GEM's out of VRAM and back |
 //! | [`object`], [`gem`] | buffer objects that files of the DRM device have handles to |
 //! | [`userptr`] | those of a program's own memory |
 //! | [`place`] | putting those into a file's address space |
@@ -19,6 +20,7 @@
 
 mod alloc;
 mod dmabuf;
+mod eviction;
 mod gem;
 mod mapping;
 mod object;
@@ -36,6 +38,7 @@ pub(crate) use dmabuf::{
     import,
     info, //
 };
+pub(crate) use eviction::MovableHandle;
 pub(crate) use gem::{
     create,
     create_user,

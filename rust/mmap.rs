@@ -343,6 +343,15 @@ impl Mapping {
         Ok(objects.by_offset.get(&self.offset).ok_or(EINVAL)?.clone())
     }
 
+    /// Where programs have it mapped.
+    pub(crate) fn pages(&self) -> MappedPages {
+        MappedPages {
+            offsets: self.offsets.clone(),
+            offset: self.offset,
+            size: self.size,
+        }
+    }
+
     /// A file may map it once more often.
     pub(crate) fn allow(&self, file: &VmFile) -> Result {
         let object = self.object()?;
@@ -378,6 +387,24 @@ impl Mapping {
     /// For the program's mmap.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+}
+
+/// The pages that programs have of a buffer object.
+pub(crate) struct MappedPages {
+    offsets: Arc<Offsets>,
+    offset: u64,
+    size: u64,
+}
+
+impl MappedPages {
+    /// Takes them from programs, which find others when they touch them again.
+    pub(crate) fn revoke(&self) {
+        let device = self.offsets.objects.lock().device.clone();
+        // Without a device all pages were taken already.
+        if let Some(device) = device {
+            device.revoke(self.offset, self.size);
+        }
     }
 }
 

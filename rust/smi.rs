@@ -79,9 +79,6 @@ impl Who {
     }
 }
 
-/// Why queues were evicted.
-const USERPTR: u32 = abi::EVICTION_TRIGGER_USERPTR;
-
 static FOPS: Fops = Fops::new::<Client>();
 
 /// By what events are offered to a client: whose it may read, on which GPU.
@@ -323,12 +320,21 @@ impl Clients {
 
     /// Queues were evicted because memory of the program's changes.
     pub(crate) fn evicted(&self, gpu: &Gpu, who: &Who) {
+        self.queues_evicted(gpu, who, abi::EVICTION_TRIGGER_USERPTR);
+    }
+
+    /// Queues were evicted because memory is moved that they can reach.
+    pub(crate) fn displaced(&self, gpu: &Gpu, who: &Who) {
+        self.queues_evicted(gpu, who, abi::EVICTION_TRIGGER_TTM);
+    }
+
+    fn queues_evicted(&self, gpu: &Gpu, who: &Who, why: u32) {
         let (now, id) = (user::boottime_ns(), gpu.id().get());
         self.publish(
             gpu,
             abi::SMI_EVENT_QUEUE_EVICTION,
             who.tgid,
-            fmt!("{} -{} {:x} {}\n", now, who.pid, id, USERPTR),
+            fmt!("{} -{} {:x} {}\n", now, who.pid, id, why),
         );
     }
 

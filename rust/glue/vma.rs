@@ -22,7 +22,11 @@ use kernel::{
         PAGE_SHIFT,
         PAGE_SIZE, //
     },
-    prelude::*, //
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 /// Operations of a device's mappings.
@@ -222,6 +226,11 @@ impl Fault<'_> {
 pub(super) fn outcome(fault: &Fault<'_>, result: Result) -> bindings::vm_fault_t {
     match result {
         Ok(()) => fault.outcome.get(),
+        // The page is on its way: whoever touched it does so again.
+        Err(e) if e == EBUSY => {
+            fsleep(Delta::from_millis(1));
+            bindings::vm_fault_reason_VM_FAULT_NOPAGE
+        }
         Err(e) if e == ENOMEM => bindings::vm_fault_reason_VM_FAULT_OOM,
         Err(_) => bindings::vm_fault_reason_VM_FAULT_SIGBUS,
     }

@@ -3,6 +3,7 @@
 //! Making buffer objects (ALLOC_MEMORY_OF_GPU): VRAM, system memory, doorbells, registers, and the
 //! program's own memory.
 
+use super::eviction;
 use crate::{
     bo::Bo,
     counts::Thing,
@@ -35,8 +36,7 @@ use crate::{
         BufferId,
         GpuId,
         GpuVa, //
-    },
-    vram::Uncleared, //
+    }, //
 };
 use kernel::{
     current,
@@ -173,7 +173,7 @@ impl Material {
         Ok(match self {
             Self::Vram { size } => {
                 gpu.alive()?;
-                let vram = gpu.copier().clear(Uncleared::take(&memory.vram, size)?)?;
+                let vram = gpu.copier().clear(eviction::take(gpu, size)?)?;
                 let bo = Bo::of_vram(memory, vram)?;
                 (bo, Some(VramShare::new(gpu, size).into()))
             }

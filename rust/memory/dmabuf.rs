@@ -10,6 +10,7 @@
 //! Source: Linux, `amdgpu/amdgpu_dma_buf.c`; `import_obj_create` of `amdgpu_amdkfd_gpuvm.c`.
 
 use super::{
+    object::Kind,
     Created,
     Object, //
 };
@@ -77,7 +78,7 @@ pub(crate) fn export(process: &Process, gpu_id: GpuId, id: BufferId) -> Result<D
             return Err(EPERM);
         }
         let (offsets, counts) = (state.bound()?.file.offsets(), &process.shared().counts);
-        let object = Object::of_memory(offsets, counts, memory, Created::of(memory), None)?;
+        let object = Object::of_memory(offsets, counts, memory, Created::of(memory), Kind::Fixed)?;
         let dmabuf = object.export(mem.is_writable())?;
         // Nobody else sets it: the process' state is held.
         mem.dmabuf.populate(dmabuf.clone());
@@ -101,10 +102,14 @@ pub(crate) fn import(
     // Without the process' state: the exporter may be anybody.
     let gpu = process.with_device(gpu_id, |device, _| Ok(device.gpu.clone()))?;
     let own = Gem::<Object>::of_dma_buf(&dmabuf)
-        .map(|object| object.memory().clone())
-        .filter(|memory| memory.bo().belongs_to(gpu.memory()));
+        .filter(|object| object.memory().bo().belongs_to(gpu.memory()));
     let memory = match own {
-        Some(memory) => memory,
+        Some(object) => {
+            if let Some(movable) = object.movable() {
+                movable.stay()?;
+            }
+            object.memory().clone()
+        }
         None => {
             let bo = Bo::foreign(gpu.memory(), dmabuf.clone())?;
             Memory::new(bo, None, AllocFlags::GTT)?

@@ -5,7 +5,9 @@
 //! Source: Linux, `amdgpu_gem_create_ioctl`, `amdgpu_bo_create`.
 
 use super::{
+    object::Kind,
     Created,
+    MovableHandle,
     Object,
     UserHandle,
     UserRequest, //
@@ -19,8 +21,7 @@ use crate::{
     },
     limit::{
         Pages,
-        SystemMemory,
-        VramShare, //
+        SystemMemory, //
     },
     mmap::Offsets,
     process::{
@@ -73,41 +74,49 @@ impl CreateRequest {
 /// those of [`Copier::clear`](crate::sdma::Copier::clear).
 pub(crate) fn create(
     offsets: &Arc<Offsets>,
-    counts: &Arc<Counts>,
-    system: &Arc<SystemMemory>,
+    processes: &Arc<Processes>,
     request: &CreateRequest,
 ) -> Result<Gem<Object>> {
+    let (counts, system) = (&processes.shared().counts, &processes.shared().memory);
     let size = request.size.checked_next_multiple_of(PageRange::PAGE);
     let size = size.ok_or(ENOMEM)?;
     if size == 0 {
         return Err(EINVAL);
     }
     let mut created = request.created;
-    let memory = if request.wants(abi::DOMAIN_VRAM) {
-        match vram(offsets, size, request) {
+    if request.wants(abi::DOMAIN_VRAM) {
+        match vram(offsets, processes, size, request) {
             // What finds no room goes to system memory, and may from then on (`amdgpu_gem_create_ioctl`).
-            Err(e) if e == ENOMEM => {
-                created.domains |= u64::from(abi::DOMAIN_GTT);
-                gtt(offsets, system, size, request)?
+            Err(e) if e == ENOMEM => created.domains |= u64::from(abi::DOMAIN_GTT),
+            result => {
+                let (memory, movable) = result?;
+                return Object::of_memory(
+                    offsets,
+                    counts,
+                    &memory,
+                    created,
+                    Kind::Movable(movable),
+                );
             }
-            result => result?,
         }
-    } else {
-        gtt(offsets, system, size, request)?
-    };
-    Object::of_memory(offsets, counts, &memory, created, None)
+    }
+    let memory = gtt(offsets, system, size, request)?;
+    Object::of_memory(offsets, counts, &memory, created, Kind::Fixed)
 }
 
-fn vram(offsets: &Offsets, size: u64, request: &CreateRequest) -> Result<Arc<Memory>> {
+fn vram(
+    offsets: &Offsets,
+    processes: &Arc<Processes>,
+    size: u64,
+    request: &CreateRequest,
+) -> Result<(Arc<Memory>, MovableHandle)> {
     let gpu = offsets.gpu();
-    if size > gpu.vram_available() {
-        return Err(ENOMEM);
-    }
     let memory = gpu.memory();
     let cleared = gpu.copier().clear(Uncleared::take(&memory.vram, size)?)?;
-    let bo = Bo::of_vram(memory, cleared)?;
-    let share = VramShare::new(gpu, size).into();
-    Memory::new(bo, Some(share), request.flags(AllocFlags::VRAM))
+    let bo = Bo::movable(memory, cleared)?;
+    let movable = MovableHandle::new(gpu, processes, &bo)?;
+    let memory = Memory::new(bo, None, request.flags(AllocFlags::VRAM))?;
+    Ok((memory, movable))
 }
 
 fn gtt(
@@ -148,7 +157,7 @@ pub(crate) fn create_user(
         domains: abi::DOMAIN_GTT.into(),
         flags: 0,
     };
-    Object::of_memory(offsets, &shared.counts, &memory, created, Some(user))
+    Object::of_memory(offsets, &shared.counts, &memory, created, Kind::User(user))
 }
 
 /// Makes an object of somebody else's memory.
@@ -163,5 +172,5 @@ pub(crate) fn of_foreign(
 ) -> Result<Gem<Object>> {
     let bo = Bo::foreign(offsets.gpu().memory(), buf)?;
     let memory = Memory::new(bo, None, AllocFlags::GTT)?;
-    Object::of_memory(offsets, counts, &memory, Created::of(&memory), None)
+    Object::of_memory(offsets, counts, &memory, Created::of(&memory), Kind::Fixed)
 }

@@ -5,6 +5,7 @@
 
 use super::{
     place,
+    MovableHandle,
     UserHandle, //
 };
 use crate::{
@@ -84,6 +85,16 @@ pub(crate) struct Metadata {
     pub(crate) data: [[u32; 32]; 2],
 }
 
+/// What can become of an object's memory.
+pub(super) enum Kind {
+    /// It stays where it is.
+    Fixed,
+    /// It may be moved.
+    Movable(MovableHandle),
+    /// It is a program's memory.
+    User(UserHandle),
+}
+
 /// What stands behind a GEM object.
 pub(crate) struct Object {
     /// Taken from programs before the memory goes: fields are dropped in order.
@@ -94,8 +105,7 @@ pub(crate) struct Object {
     /// Where it may lie now.
     domains: Atomic<u64>,
     metadata: Pin<KBox<Mutex<Metadata>>>,
-    /// What it is made of, if it is a program's memory.
-    user: Option<UserHandle>,
+    kind: Kind,
     _count: Count,
 }
 
@@ -108,14 +118,17 @@ impl Object {
     /// # Errors
     ///
     /// ENOMEM, ENODEV when the GPU went.
-    pub(crate) fn of_memory(
+    pub(super) fn of_memory(
         offsets: &Arc<Offsets>,
         counts: &Arc<Counts>,
         memory: &Arc<Memory>,
         created: Created,
-        user: Option<UserHandle>,
+        kind: Kind,
     ) -> Result<Gem<Self>> {
         let mapping = Mapping::shared(offsets, memory.bo())?;
+        if let Kind::Movable(movable) = &kind {
+            movable.set_pages(mapping.pages());
+        }
         let device = mapping.device()?;
         let size = usize::try_from(memory.bo().size())?;
         let object = Self {
@@ -128,7 +141,7 @@ impl Object {
                 new_mutex!(Metadata::default(), "rkfd metadata"),
                 GFP_KERNEL_ACCOUNT,
             )?,
-            user,
+            kind,
             _count: counts.count(Thing::Object),
         };
         Gem::new(&device, size, object)
@@ -144,7 +157,18 @@ impl Object {
 
     /// The pages, if it is a program's memory.
     pub(crate) fn user(&self) -> Option<&UserHandle> {
-        self.user.as_ref()
+        match &self.kind {
+            Kind::User(user) => Some(user),
+            _ => None,
+        }
+    }
+
+    /// What moves it, if it may be moved.
+    pub(crate) fn movable(&self) -> Option<&MovableHandle> {
+        match &self.kind {
+            Kind::Movable(movable) => Some(movable),
+            _ => None,
+        }
     }
 
     /// Where files with a handle map it.
@@ -189,7 +213,7 @@ impl drm::Object for Object {
 
     fn opened(&self, file: ArcBorrow<'_, VmFile>) -> Result {
         // `amdgpu_gem_object_open`.
-        if self.user.as_ref().is_some_and(|user| !user.is_own()) {
+        if self.user().is_some_and(|user| !user.is_own()) {
             return Err(EPERM);
         }
         self.mapping.allow(&file)

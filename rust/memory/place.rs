@@ -7,6 +7,7 @@
 
 use super::{
     restore::is_final,
+    MovableHandle,
     UserHandle, //
 };
 use crate::{
@@ -20,7 +21,10 @@ use crate::{
         GpuVa,
         PageRange, //
     },
-    vm::MapFlags, //
+    vm::{
+        MapFlags,
+        Vm, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -29,7 +33,10 @@ use kernel::{
         RBTreeNode,
         RBTreeNodeReservation, //
     },
-    sync::Arc, //
+    sync::{
+        lock::mutex::MutexGuard,
+        Arc, //
+    }, //
 };
 
 /// What to map where.
@@ -39,6 +46,8 @@ pub(crate) struct Place<'a> {
     pub(crate) bo: &'a Arc<Bo>,
     /// Its pages, if it is a program's memory.
     pub(crate) user: Option<&'a UserHandle>,
+    /// What moves it, if it may be moved.
+    pub(crate) movable: Option<&'a MovableHandle>,
     pub(crate) at: PageRange,
     /// Of the object.
     pub(crate) offset: u64,
@@ -71,8 +80,7 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
             _ => {}
         }
     }
-    let mut space = file.space().lock();
-    let vm = file.vm(&mut space)?;
+    let (mut space, vm) = lock_space(file, place.movable)?;
     if let Some(user) = place.user {
         user.add(&vm)?;
     }
@@ -84,6 +92,26 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     result.map_err(|e| if e == EEXIST { EINVAL } else { e })?;
     space.placed.insert(node);
     Ok(())
+}
+
+/// Locks the file's address space, which an object that may be moved knows of then.
+fn lock_space<'a>(
+    file: &'a VmFile,
+    movable: Option<&MovableHandle>,
+) -> Result<(MutexGuard<'a, Space>, Arc<Vm>)> {
+    let mut known: Option<Arc<Vm>> = None;
+    loop {
+        let mut space = file.space().lock();
+        let vm = file.vm(&mut space)?;
+        let is_known = known.is_some_and(|known| Arc::ptr_eq(&known, &vm));
+        let Some(movable) = movable.filter(|_| !is_known) else {
+            return Ok((space, vm));
+        };
+        // It may be on its way: nobody else waits for that.
+        drop(space);
+        movable.add(&vm)?;
+        known = Some(vm);
+    }
 }
 
 /// Takes back the mapping of an object that begins at an address.

@@ -99,12 +99,9 @@ pub(super) fn create(file: File<'_>, args: &mut abi::GemCreate) -> Result {
         },
     };
     let Render {
-        counts,
-        memory,
-        offsets,
-        ..
+        processes, offsets, ..
     } = file.driver();
-    let object = memory::create(offsets, counts, memory, &request)?;
+    let object = memory::create(offsets, processes, &request)?;
     *args = abi::GemCreate::of_handle(object.handle(file)?);
     Ok(())
 }
@@ -427,6 +424,7 @@ fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>
                 object: object.key(),
                 bo: object.memory().bo(),
                 user,
+                movable: object.movable(),
                 at: at()?,
                 offset: args.offset_in_bo,
                 flags: MapFlags {
@@ -450,6 +448,7 @@ fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>
                 object: NO_OBJECT,
                 bo: &bo,
                 user: None,
+                movable: None,
                 at,
                 offset: 0,
                 flags: MapFlags::default(),
