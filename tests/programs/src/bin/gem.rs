@@ -11,18 +11,15 @@
 //!
 //! `gem CODE-OBJECT vram|gtt`
 
-use std::ffi::c_void;
-use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
-use std::ptr::null_mut;
 
 use rkfd::{Address, Gpu, QueueOptions};
+use rkfd_programs::objects::{Mapped, Objects};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::gem::{self, GemClose, GemCreate, GemMmap, GemVa, PrimeHandle};
+use rkfd_uapi::gem::{self, GemClose, GemVa, PrimeHandle};
 use rkfd_uapi::{ioctl, memory as abi};
-use rustix::mm::{MapFlags, ProtFlags};
 
 const N: usize = 1 << 16;
 const BYTES: usize = N * 4;
@@ -33,48 +30,21 @@ const TO_KFD: u64 = 0x1236_0000_0000;
 const NOWHERE: u64 = 0x1237_0000_0000;
 
 struct Setup {
-    kfd: File,
-    /// The same open file that the library acquired the address space with.
-    render: File,
+    objects: Objects,
     gpu: Gpu,
 }
 
 impl Setup {
     fn create(&self, domain: u32) -> Result<u32, Failure> {
-        let mut args = GemCreate {
-            bo_size: BYTES as u64,
-            alignment: 4096,
-            domains: domain.into(),
-            domain_flags: 0,
-        };
-        call(&self.render, &gem::GEM_CREATE, &mut args).map_err(errno("GEM_CREATE"))?;
-        Ok(args.handle())
+        self.objects.create(BYTES, domain)
     }
 
     fn cpu(&self, handle: u32) -> Result<Mapped, Failure> {
-        let mut args = GemMmap {
-            addr_ptr: handle.into(),
-        };
-        call(&self.render, &gem::GEM_MMAP, &mut args).map_err(errno("GEM_MMAP"))?;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let (shared, at) = (MapFlags::SHARED, args.addr_ptr);
-        // SAFETY: The kernel chooses the address, so no mapping is replaced.
-        unsafe { rustix::mm::mmap(null_mut(), BYTES, prot, shared, &self.render, at) }
-            .map(Mapped)
-            .map_err(errno("mmap of the render node"))
+        self.objects.cpu(handle, BYTES)
     }
 
     fn va(&self, operation: u32, handle: u32, at: u64, part: (u64, u64)) -> Result<(), Failure> {
-        let mut args = GemVa {
-            handle,
-            operation,
-            flags: gem::VM_PAGE_READABLE | gem::VM_PAGE_WRITEABLE,
-            va_address: at,
-            offset_in_bo: part.0,
-            map_size: part.1,
-            ..Default::default()
-        };
-        call(&self.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA"))
+        self.objects.va(operation, handle, at, part)
     }
 
     /// Pages that aren't resident, which have no buffer.
@@ -86,77 +56,30 @@ impl Setup {
             map_size: bytes,
             ..Default::default()
         };
-        call(&self.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA without memory"))
+        call(&self.objects.render, &gem::GEM_VA, &mut args).map_err(errno("GEM_VA without memory"))
     }
 
     /// A buffer of KFD's that isn't mapped: its handle for the render node, by way of a DMA-buf.
     fn of_kfd(&self, kind: u32) -> Result<u32, Failure> {
         let flags = kind | abi::ALLOC_WRITABLE;
-        let handle = raw::alloc(&self.kfd, self.gpu.id(), FROM_KFD, BYTES, 0, flags)
+        let handle = raw::alloc(&self.objects.kfd, self.gpu.id(), FROM_KFD, BYTES, 0, flags)
             .map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
         let mut args = abi::ExportDmabufArgs {
             handle,
             ..Default::default()
         };
-        call(&self.kfd, &ioctl::EXPORT_DMABUF, &mut args).map_err(errno("EXPORT_DMABUF"))?;
+        call(&self.objects.kfd, &ioctl::EXPORT_DMABUF, &mut args)
+            .map_err(errno("EXPORT_DMABUF"))?;
         // SAFETY: The request has just made the descriptor for us.
         let fd = unsafe { OwnedFd::from_raw_fd(args.dmabuf_fd as i32) };
-        raw::free(&self.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+        raw::free(&self.objects.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))?;
         let mut args = PrimeHandle {
             fd: fd.as_raw_fd(),
             ..Default::default()
         };
-        call(&self.render, &gem::PRIME_FD_TO_HANDLE, &mut args)
+        call(&self.objects.render, &gem::PRIME_FD_TO_HANDLE, &mut args)
             .map_err(errno("PRIME_FD_TO_HANDLE"))?;
         Ok(args.handle)
-    }
-
-    /// KFD's handle of a buffer of the render node's, mapped at `va`.
-    fn to_kfd(&self, handle: u32, va: u64) -> Result<u64, Failure> {
-        let mut args = PrimeHandle {
-            handle,
-            flags: rustix::fs::OFlags::RDWR.bits(),
-            fd: -1,
-        };
-        call(&self.render, &gem::PRIME_HANDLE_TO_FD, &mut args)
-            .map_err(errno("PRIME_HANDLE_TO_FD"))?;
-        // SAFETY: The request has just made the descriptor for us.
-        let fd = unsafe { OwnedFd::from_raw_fd(args.fd) };
-        let mut args = abi::ImportDmabufArgs {
-            va_addr: va,
-            handle: 0,
-            gpu_id: self.gpu.id(),
-            dmabuf_fd: fd.as_raw_fd() as u32,
-        };
-        call(&self.kfd, &ioctl::IMPORT_DMABUF, &mut args).map_err(errno("IMPORT_DMABUF"))?;
-        raw::map(&self.kfd, self.gpu.id(), args.handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
-        Ok(args.handle)
-    }
-}
-
-/// A shared mapping of a buffer.
-struct Mapped(*mut c_void);
-
-impl Mapped {
-    fn fill(&self, value: impl Fn(usize) -> f32) {
-        for i in 0..N {
-            // SAFETY: `i` is inside the mapping, and no work of the GPU is running.
-            unsafe { self.0.cast::<f32>().add(i).write_volatile(value(i)) }
-        }
-    }
-
-    /// How many elements are as wanted.
-    fn count(&self, wanted: impl Fn(usize) -> f32) -> usize {
-        // SAFETY: As in `fill`.
-        let get = |i| unsafe { self.0.cast::<f32>().add(i).read_volatile() };
-        (0..N).filter(|&i| get(i) == wanted(i)).count()
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: The mapping is ours, and nothing borrows from it.
-        let _ = unsafe { rustix::mm::munmap(self.0, BYTES) };
     }
 }
 
@@ -182,20 +105,20 @@ fn run() -> Result<(), Failure> {
     let queue = gpu.queue(QueueOptions::default())?;
     let kernel = gpu.load(&code_object()?)?.kernel(KERNEL)?;
     let s = Setup {
-        kfd: File::open("/dev/kfd").map_err(Failure::new)?,
-        render: raw::render()?,
+        // The same open file that the library acquired the address space with.
+        objects: Objects::new(raw::render()?, gpu.id())?,
         gpu,
     };
     let half = BYTES as u64 / 2;
     let first = s.of_kfd(kind)?;
-    s.cpu(first)?.fill(a);
+    s.cpu(first)?.fill(1, a);
     s.va(gem::VA_OP_MAP, first, FROM_KFD, (0, BYTES as u64))?;
     let second = s.create(domain)?;
-    s.cpu(second)?.fill(b);
+    s.cpu(second)?.fill(1, b);
     s.va(gem::VA_OP_MAP, second, OWN, (0, half))?;
     s.va(gem::VA_OP_MAP, second, OWN + half, (half, half))?;
     let sums = s.create(domain)?;
-    let imported = s.to_kfd(sums, TO_KFD)?;
+    let imported = s.objects.to_kfd(sums, TO_KFD)?;
 
     let dispatch = |operands: [u64; 3]| -> Result<(), Failure> {
         let dispatch = queue.dispatch(&kernel).blocks(N as u32 / BLOCK);
@@ -207,7 +130,7 @@ fn run() -> Result<(), Failure> {
     };
     let add = |first: &dyn Fn(usize) -> f32| -> Result<(), Failure> {
         dispatch([FROM_KFD, OWN, TO_KFD])?;
-        let right = s.cpu(sums)?.count(|i| first(i) + b(i));
+        let (right, _) = s.cpu(sums)?.count(1, |i| first(i) + b(i));
         println!("sums: {right} of {N} are right");
         match right {
             N => Ok(()),
@@ -218,7 +141,7 @@ fn run() -> Result<(), Failure> {
 
     // A part of the first operand's mapping gives way to another buffer's; what is left of it stays.
     let patch = s.create(domain)?;
-    s.cpu(patch)?.fill(c);
+    s.cpu(patch)?.fill(1, c);
     let part = (half / 2, half / 2);
     s.va(gem::VA_OP_REPLACE, patch, FROM_KFD + part.0, part)?;
     add(&|i| match (N / 4..N / 2).contains(&i) {
@@ -234,7 +157,7 @@ fn run() -> Result<(), Failure> {
     s.nothing(gem::VA_OP_MAP, NOWHERE, BYTES as u64)?;
     dispatch([FROM_KFD, OWN, NOWHERE])?;
     dispatch([NOWHERE, OWN, TO_KFD])?;
-    let right = s.cpu(sums)?.count(b);
+    let (right, _) = s.cpu(sums)?.count(1, b);
     println!("sums with what was stored nowhere: {right} of {N} are right");
     if right != N {
         return Err(Failure::new("what isn't resident isn't zero"));
@@ -242,14 +165,14 @@ fn run() -> Result<(), Failure> {
     s.nothing(gem::VA_OP_UNMAP, NOWHERE, 0)?;
 
     s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
-    raw::unmap(&s.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
-    raw::free(&s.kfd, imported).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+    raw::unmap(&s.objects.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
+    raw::free(&s.objects.kfd, imported).map_err(errno("FREE_MEMORY_OF_GPU"))?;
     // What the second has mapped goes with its handle; the first and the sums are left for the end.
     let mut args = GemClose {
         handle: second,
         pad: 0,
     };
-    call(&s.render, &gem::GEM_CLOSE, &mut args).map_err(errno("GEM_CLOSE"))
+    call(&s.objects.render, &gem::GEM_CLOSE, &mut args).map_err(errno("GEM_CLOSE"))
 }
 
 fn main() -> ExitCode {

@@ -17,6 +17,7 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     let mut all = Vec::from([process_death(), sharing(), unbind()].map(Scenario::shares_a_machine));
+    all.push(displaced());
     all.push(sleep());
     all.push(cycles());
     all
@@ -94,6 +95,21 @@ fn sharing() -> Scenario {
         ))
         .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::Rmmod("rkfd".into()))
+}
+
+/// Memory of one program that gives way to another's.
+fn displaced() -> Scenario {
+    with_vadd(
+        "displaced",
+        "two programs together want more VRAM than there is: objects of one are moved to system memory under its kernel",
+        "displaced",
+    )
+    .emulator_arg("--vram-mib=256")
+    .without_trace()
+    .step(Step::insmod(MODULE))
+    .step(Step::run("displaced", 90, &["/bin/displaced", VADD]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
 }
 
 fn unbind() -> Scenario {
