@@ -13,6 +13,7 @@ help:
 	@echo '               ARGS=queues: only the machines whose names contain "queues"; ARGS=--list names them all'
 	@echo 'make quick     only the tests that concern what changed since BASE, default: since the branch began'
 	@echo 'make test-long endurance: what takes too long for make test, such as 100 times load and unload'
+	@echo 'make test-kernels the demo and all machines with the oldest kernel that the module supports, Linux 7.2'
 	@echo 'make fuzz      requests that are right, nearly right and wrong, from many threads; TIME=600: seconds for'
 	@echo '               each chip; KERNEL=debug: with the kernel of make test-debug; ARGS="--seed N"'
 	@echo 'make fuzz-coverage how many lines of the module they reach, interrupts and work items included; MISSED=rust/bo lists'
@@ -104,6 +105,9 @@ test:
 
 quick:
 	@tests/quick $(BASE)
+
+test-kernels:
+	@RKFD_LINUX_SERIES=7.2 tests/vm demo && RKFD_LINUX_SERIES=7.2 tests/vm test $(ARGS)
 
 test-long:
 	@tests/vm test --long $(ARGS)
@@ -199,4 +203,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-kernels test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean

@@ -43,6 +43,10 @@ pub(crate) struct Yielding {
     list: Mutex<List>,
     /// Bytes that they have in VRAM.
     bytes: Atomic<u64>,
+    /// How often one of them gave way.
+    evictions: Atomic<u64>,
+    /// Bytes that were moved, either way.
+    moved: Atomic<u64>,
 }
 
 /// A place in the list.
@@ -59,6 +63,8 @@ impl Yielding {
         pin_init!(Self {
             list <- new_mutex!(list, "rkfd yielding objects"),
             bytes: Atomic::new(0),
+            evictions: Atomic::new(0),
+            moved: Atomic::new(0),
         })
     }
 
@@ -67,14 +73,37 @@ impl Yielding {
         self.bytes.load(Relaxed)
     }
 
-    /// One of them took so much of VRAM.
-    pub(crate) fn took(&self, bytes: u64) {
+    /// How often one of them gave way.
+    pub(crate) fn evictions(&self) -> u64 {
+        self.evictions.load(Relaxed)
+    }
+
+    /// Bytes that were moved, either way.
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved.load(Relaxed)
+    }
+
+    /// So much of VRAM is one of them's from now on.
+    pub(crate) fn enter(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// One of them gave so much back, or yields no more.
-    pub(crate) fn gave(&self, bytes: u64) {
+    /// So much of VRAM isn't one of them's any more, or yields no more.
+    pub(crate) fn leave(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// One of them was moved out of VRAM.
+    pub(crate) fn went(&self, bytes: u64) {
+        self.leave(bytes);
+        self.evictions.fetch_add(1, Relaxed);
+        self.moved.fetch_add(bytes, Relaxed);
+    }
+
+    /// One of them was moved to VRAM.
+    pub(crate) fn came(&self, bytes: u64) {
+        self.enter(bytes);
+        self.moved.fetch_add(bytes, Relaxed);
     }
 
     /// Adds one, the youngest.

@@ -5,7 +5,7 @@
 //! What goes out is a GEM object ([`Object`]): held by its descriptors, whatever becomes of the handle, and with it what it
 //! takes of the limits. Memory of our own that comes back on the same GPU is the same memory under
 //! another handle; everything else is reached through an attachment. VRAM can't be attached to:
-//! it doesn't move to system memory here, and other devices have no way to it.
+//! other devices have no way to it, and it isn't moved to system memory for them.
 //!
 //! Source: Linux, `amdgpu/amdgpu_dma_buf.c`; `import_obj_create` of `amdgpu_amdkfd_gpuvm.c`.
 

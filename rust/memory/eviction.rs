@@ -10,8 +10,7 @@
 //! Lock order: an object's lock -> process state, vm, home. Nobody waits for it with the lock of a file's address space or
 //! a process' state.
 //!
-//! Source: Linux, `amdgpu_ttm.c` (`amdgpu_bo_move`), `amdgpu_amdkfd_gpuvm.c` (`amdgpu_amdkfd_evict_userptr` and
-//! `kfd_evict_process_device` for the queues).
+//! Source: Linux, `amdgpu_ttm.c` (`amdgpu_bo_move`), `kfd_process.c` (`kfd_process_evict_queues`).
 
 use super::restore;
 use crate::{
@@ -127,7 +126,7 @@ impl MovableHandle {
         )?;
         let yielding = &gpu.memory().yielding;
         let place = yielding.add(movable.clone())?;
-        yielding.took(bo.size());
+        yielding.enter(bo.size());
         Ok(Self { movable, place })
     }
 
@@ -183,7 +182,7 @@ impl MovableHandle {
         }
         inner.stays = true;
         if movable.bo.placement() == Some(Placement::Vram) {
-            movable.gpu.memory().yielding.gave(movable.bo.size());
+            movable.gpu.memory().yielding.leave(movable.bo.size());
         }
         Ok(())
     }
@@ -197,7 +196,7 @@ impl Drop for MovableHandle {
         // Whoever moves it is waited for.
         let mut inner = movable.inner.lock();
         if !inner.stays && movable.bo.placement() == Some(Placement::Vram) {
-            yielding.gave(movable.bo.size());
+            yielding.leave(movable.bo.size());
         }
         inner.stays = true;
         let vms = core::mem::take(&mut inner.vms);
@@ -217,7 +216,7 @@ impl Yields for Movable {
         let share = system.take(size, Pages::Own)?;
         let to = Home::System(System::new(self.gpu.memory(), size)?);
         self.relocate(&mut inner, to, share.into())?;
-        self.gpu.memory().yielding.gave(size);
+        self.gpu.memory().yielding.went(size);
         Ok(())
     }
 }
@@ -230,7 +229,7 @@ impl Movable {
         // All of it is overwritten before anybody sees it.
         let to = Home::Vram(vram.into_overwritten());
         self.relocate(inner, to, share)?;
-        self.gpu.memory().yielding.took(size);
+        self.gpu.memory().yielding.came(size);
         Ok(())
     }
 

@@ -77,10 +77,10 @@ pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result
         }
         abi::INFO_READ_MMR_REG => registers(gpu, info),
         abi::INFO_DEV_INFO => put(info, &device_info::of(gpu)),
-        // Buffers stay where they were made.
-        abi::INFO_NUM_BYTES_MOVED
-        | abi::INFO_NUM_EVICTIONS
-        | abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
+        abi::INFO_NUM_BYTES_MOVED => put64(info, gpu.memory().yielding.moved()),
+        abi::INFO_NUM_EVICTIONS => put64(info, gpu.memory().yielding.evictions()),
+        // The CPU sees all of VRAM, and has nothing moved to see it.
+        abi::INFO_NUM_VRAM_CPU_PAGE_FAULTS => put64(info, 0),
         abi::INFO_VRAM_LOST_COUNTER => put32(info, gpu.vram_losses()),
         abi::INFO_SENSOR => put32(info, sensor::read(gpu, info.sensor())?),
         abi::INFO_VBIOS => vbios(gpu, info),

@@ -20,7 +20,7 @@ use rkfd::{Address, Gpu, Kernel, Memory, Queue, QueueOptions};
 use rkfd_programs::objects::{Mapped, Objects};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{gem, ioctl, smi};
+use rkfd_uapi::{amdgpu, gem, ioctl, smi};
 
 /// Elements of what is added.
 const N: usize = 1 << 18;
@@ -64,6 +64,19 @@ fn kib(render: &File, key: &str) -> Result<u64, Failure> {
             .ok()
     });
     value.ok_or_else(|| Failure::new(format_args!("fdinfo has no number {key}")))
+}
+
+/// A number of 64 bits that INFO answers.
+fn info(render: &File, query: u32) -> Result<u64, Failure> {
+    let mut value = 0u64;
+    let mut args = amdgpu::Info {
+        return_pointer: (&raw mut value) as u64,
+        return_size: 8,
+        query,
+        ..Default::default()
+    };
+    call(render, &amdgpu::INFO, &mut args).map_err(errno("INFO"))?;
+    Ok(value)
 }
 
 /// The GPU's events about evicted queues.
@@ -213,6 +226,10 @@ fn run() -> Result<(), Failure> {
     let taken = (buffers * TAKEN) as u64;
     check("it got more than was left", taken > LEFT + FILLER as u64)?;
     let evicted = kib(&objects.render, "amd-evicted-vram:")?;
+    let render = &objects.render;
+    let times = info(render, amdgpu::INFO_NUM_EVICTIONS)?;
+    let moved = info(render, amdgpu::INFO_NUM_BYTES_MOVED)?;
+    check("INFO tells of them", times >= 4 && moved == evicted << 10)?;
     println!("{evicted} KiB were evicted");
     check(
         "objects gave way",
