@@ -17,7 +17,10 @@ use crate::{
     glue::ratelimit::ratelimited,
     hw::regs::Block,
     kept::Kept,
-    types::VmFault,
+    types::{
+        HubStatus,
+        VmFault, //
+    },
     vram::Vram, //
 };
 use kernel::{
@@ -57,8 +60,8 @@ pub(crate) use tlb::{
 /// Size of the GART, as `gmc_v9_0_mc_init` chooses it.
 const GART_SIZE: u64 = 512 << 20;
 
-/// Logs a page fault, and readies the hub to report the next.
-pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
+/// Logs a page fault, and readies the hub to report the next. Returns what the hub says of this one.
+pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) -> Option<HubStatus> {
     ratelimited!(
         dev_err,
         dev.device(),
@@ -72,7 +75,7 @@ pub(crate) fn report_fault(dev: &Handle, hubs: &Hubs, fault: &VmFault) {
             "doesn't allow it"
         }
     );
-    hubs.clear_faults();
+    hubs.take_status()
 }
 
 /// Address translation is on; dropped, it is off.

@@ -97,9 +97,18 @@ pub(crate) struct ProcessDevice {
     /// Held while a doorbell or MMIO page is inserted into a page table.
     #[pin]
     pub(crate) doorbells: Mutex<Doorbells>,
-    /// The first page fault, for which its queues were evicted. Held for a look only.
+    /// Its page faults. Held for a look only.
     #[pin]
-    fault: Mutex<Option<VmFault>>,
+    faults: Mutex<Faults>,
+}
+
+/// A process' page faults on a GPU.
+#[derive(Default)]
+struct Faults {
+    /// The first, for which its queues were evicted.
+    first: Option<VmFault>,
+    /// The last of which the hub told something.
+    told: Option<VmFault>,
 }
 
 /// A process' doorbells on a GPU.
@@ -114,14 +123,26 @@ pub(crate) enum Doorbells {
 impl ProcessDevice {
     /// The process' first page fault on the GPU.
     pub(crate) fn first_fault(&self) -> Option<VmFault> {
-        *self.fault.lock()
+        self.faults.lock().first
+    }
+
+    /// The last page fault of which the hub told something.
+    pub(crate) fn told_fault(&self) -> Option<VmFault> {
+        self.faults.lock().told
+    }
+
+    /// Notes what the hub told of a page fault, if it did (`amdgpu_vm_update_fault_cache`).
+    pub(crate) fn note_told(&self, fault: &VmFault) {
+        if fault.hub.is_some() {
+            self.faults.lock().told = Some(*fault);
+        }
     }
 
     /// Notes a page fault, for the first of which the process stays evicted.
     pub(crate) fn note_fault(&self, fault: &VmFault) {
-        let mut first = self.fault.lock();
-        if first.is_none() {
-            *first = Some(*fault);
+        let mut faults = self.faults.lock();
+        if faults.first.is_none() {
+            faults.first = Some(*fault);
             self.usage.evict();
         }
     }
@@ -207,7 +228,7 @@ impl Process {
                     gpu,
                     usage,
                     doorbells <- new_mutex!(Doorbells::Unused, "rkfd doorbells"),
-                    fault <- new_mutex!(None, "rkfd fault"),
+                    faults <- new_mutex!(Faults::default(), "rkfd faults"),
                 }),
                 GFP_KERNEL_ACCOUNT,
             )?;

@@ -68,6 +68,7 @@ pub(crate) use queue_spec::{
 };
 pub(crate) use report::{
     Hang,
+    HubStatus,
     QueueError,
     VmFault, //
 };

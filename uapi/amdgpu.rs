@@ -98,6 +98,16 @@ structs! {
         gtt: HeapInfo,
     }
 
+    /// Answer of [`INFO_GPUVM_FAULT`].
+    pub struct InfoGpuvmFault = "struct drm_amdgpu_info_gpuvm_fault" {
+        /// Page-aligned address; 0 before the first fault.
+        addr: u64,
+        /// The hub's VM_L2_PROTECTION_FAULT_STATUS.
+        status: u32,
+        /// Which hub: `VMHUB_`.
+        vmhub: u32,
+    }
+
     /// Answer of [`INFO_DEV_INFO`].
     pub struct InfoDevice = "struct drm_amdgpu_info_device" {
         device_id: u32,
@@ -232,6 +242,12 @@ constants! {
     INFO_NUM_VRAM_CPU_PAGE_FAULTS: u32 = 0x1e, "AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS";
     /// How often a reset lost VRAM, 32 bits.
     INFO_VRAM_LOST_COUNTER: u32 = 0x1f, "AMDGPU_INFO_VRAM_LOST_COUNTER";
+    /// The last page fault in the file's address space: [`InfoGpuvmFault`].
+    INFO_GPUVM_FAULT: u32 = 0x23, "AMDGPU_INFO_GPUVM_FAULT";
+    /// Kinds of hubs, and where the number of one begins.
+    VMHUB_TYPE_GFX: u32 = 0, "AMDGPU_VMHUB_TYPE_GFX";
+    VMHUB_TYPE_MM0: u32 = 1, "AMDGPU_VMHUB_TYPE_MM0";
+    VMHUB_IDX_SHIFT: u32 = 8, "AMDGPU_VMHUB_IDX_SHIFT";
 
     /// Kinds of engines.
     HW_IP_GFX: u32 = 0, "AMDGPU_HW_IP_GFX";

@@ -237,6 +237,7 @@ fn send_fault(target: &Process, gpu_id: u32) -> Result {
             not_present: fault.failure.not_present != 0,
             write: fault.failure.read_only != 0,
             execute: fault.failure.no_execute != 0,
+            hub: None,
         },
     );
     Ok(())

@@ -19,9 +19,11 @@ use crate::{
     },
     regs::Regs,
     types::{
+        HubStatus,
         Layout,
         VramOffset, //
-    }, //
+    },
+    uapi::amdgpu as abi, //
 };
 use kernel::sync::Arc;
 
@@ -51,6 +53,15 @@ impl Hub {
     fn write_pair(self, regs: &Regs, lo: AnyReg, value: u64) {
         self.write(regs, lo, value as u32);
         self.write(regs, lo.at(1, 1), (value >> 32) as u32);
+    }
+
+    /// How amdgpu's ABI names it.
+    fn number(self) -> u32 {
+        let kind = match self.table.block {
+            Block::Mmhub => abi::VMHUB_TYPE_MM0,
+            _ => abi::VMHUB_TYPE_GFX,
+        };
+        kind | u32::from(self.instance) << abi::VMHUB_IDX_SHIFT
     }
 
     /// Makes a change to a register.
@@ -194,14 +205,19 @@ impl Hubs {
         })
     }
 
-    /// Clears the status of the last fault where there was one (`gmc_v9_0_process_interrupt`), so
-    /// that the hub reports the next.
-    pub(crate) fn clear_faults(&self) {
+    /// Takes the status of the last fault, and clears it where there is one (`gmc_v9_0_process_interrupt`), so that the hub
+    /// reports the next.
+    pub(crate) fn take_status(&self) -> Option<HubStatus> {
+        let mut first = None;
         for hub in self.iter() {
-            if self.regs.read_at(hub.instance, hub.table.fault_status) != 0 {
+            let status = self.regs.read_at(hub.instance, hub.table.fault_status);
+            if status != 0 {
                 hub.change(&self.regs, hub.table.fault_clear);
+                let hub = hub.number();
+                first = first.or(Some(HubStatus { status, hub }));
             }
         }
+        first
     }
 }
 

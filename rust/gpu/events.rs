@@ -278,8 +278,8 @@ impl ih::Sink for Sink {
                 self.open(&self.in_order, Trouble::Stop(error));
             }
             Event::Fault(fault) => {
-                gmc::report_fault(&self.gpu.dev, &self.gpu.hubs, &fault);
-                self.open(&self.in_order, Trouble::Evict(fault));
+                let hub = gmc::report_fault(&self.gpu.dev, &self.gpu.hubs, &fault);
+                self.open(&self.in_order, Trouble::Evict(VmFault { hub, ..fault }));
             }
         }
     }

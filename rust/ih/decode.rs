@@ -82,6 +82,7 @@ pub(super) fn decode(clients: &dyn Clients, entry: &Entry) -> Option<(Pasid, Eve
                 write: ring_id & 0x20 != 0,
                 // The entry doesn't have it.
                 execute: false,
+                hub: None,
             })
         }
         Topic::Shader(message) => {

@@ -143,6 +143,7 @@ mod tests {
                     not_present,
                     write,
                     execute: false,
+                    hub: None,
                 };
                 // The upper bits of the second word are others'.
                 let entry = entry(client, 0, ring, 0x1234_5678, 0xffff_ff7f);

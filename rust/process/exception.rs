@@ -101,6 +101,9 @@ impl Process {
     /// A page fault that the process' debugger wants to hear of: true, and the program is left alone.
     pub(crate) fn is_debugged_fault(&self, gpu: &Gpu, fault: &VmFault) -> bool {
         let exception = abi::exception_mask(abi::EC_DEVICE_MEMORY_VIOLATION);
+        if let Ok(device) = self.device(gpu.id()) {
+            device.note_told(fault);
+        }
         self.device_index(gpu.id())
             .is_ok_and(|index| self.raise_of_device(index, exception, Some(described(gpu, fault))))
     }

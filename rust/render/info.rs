@@ -17,13 +17,19 @@ use crate::{
     gpu::Gpu,
     hw::vbios::Image,
     limit::SystemMemory,
-    types::BlockVersion,
+    mmap::VmFile,
+    process::Processes,
+    types::{
+        BlockVersion,
+        Pasid, //
+    },
     uapi::{
         abi::Abi,
         amdgpu as abi, //
     },
     vbios::Vbios, //
 };
+use core::num::NonZeroU16;
 use kernel::{
     prelude::*,
     uaccess::{
@@ -32,6 +38,36 @@ use kernel::{
     }, //
 };
 
+/// DRM_IOCTL_AMDGPU_INFO of the last page fault in a file's address space, which only a process' queues can have. All zero
+/// when there was none.
+///
+/// # Errors
+///
+/// EINVAL for no room; EFAULT when the answer can't be written.
+pub(super) fn last_fault(file: &VmFile, processes: &Processes, info: &abi::Info) -> Result {
+    check_room(info)?;
+    let pasid = u16::try_from(file.pasid()).ok().and_then(NonZeroU16::new);
+    let process = pasid.and_then(|pasid| processes.by_pasid(Pasid::new(pasid)));
+    let device = process.and_then(|process| process.device(file.gpu().id()).ok().cloned());
+    let fault = device.and_then(|device| device.told_fault());
+    let told = fault.and_then(|fault| {
+        let hub = fault.hub?;
+        Some(abi::InfoGpuvmFault {
+            addr: fault.va.get(),
+            status: hub.status,
+            vmhub: hub.hub,
+        })
+    });
+    put(info, &told.unwrap_or_default())
+}
+
+fn check_room(info: &abi::Info) -> Result {
+    match info.return_size == 0 || info.return_pointer == 0 {
+        true => Err(EINVAL),
+        false => Ok(()),
+    }
+}
+
 /// DRM_IOCTL_AMDGPU_INFO.
 ///
 /// # Errors
@@ -39,9 +75,7 @@ use kernel::{
 /// EINVAL for no room, and for what isn't known; EFAULT for a register that may not be read, and
 /// when the answer can't be written; ENODATA for handles of decoders; those of [`sensor::read`].
 pub(super) fn info(gpu: &Gpu, memory: &SystemMemory, info: &abi::Info) -> Result {
-    if info.return_size == 0 || info.return_pointer == 0 {
-        return Err(EINVAL);
-    }
+    check_room(info)?;
     match info.query {
         abi::INFO_ACCEL_WORKING => put32(info, 1),
         abi::INFO_HW_IP_INFO => put(info, &hw_ip(gpu, info)?),

@@ -67,5 +67,9 @@ requests! {
 }
 
 fn ask(file: Opened<'_, Render>, argument: &mut abi::Info) -> Result {
-    info::info(file.file().gpu(), &file.driver().memory, argument)
+    let opened = file.file();
+    match argument.query {
+        abi::INFO_GPUVM_FAULT => info::last_fault(&opened, &file.driver().processes, argument),
+        _ => info::info(opened.gpu(), &file.driver().memory, argument),
+    }
 }

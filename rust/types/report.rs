@@ -20,6 +20,17 @@ pub(crate) struct VmFault {
     pub(crate) write: bool,
     /// An instruction fetch.
     pub(crate) execute: bool,
+    /// What the hub says of it, if it does.
+    pub(crate) hub: Option<HubStatus>,
+}
+
+/// What a hub has in its status register about a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct HubStatus {
+    /// The register (VM_L2_PROTECTION_FAULT_STATUS).
+    pub(crate) status: u32,
+    /// Which hub: its kind, and its number (`AMDGPU_VMHUB_TYPE_`, `_IDX_SHIFT`).
+    pub(crate) hub: u32,
 }
 
 /// What is wrong with a queue, as the firmware that refuses to go on with it reports, or the trap

@@ -241,7 +241,11 @@ pub(super) fn rows() -> Vec<Row> {
         row(I, "NUM_HANDLES of UVD", ENODATA, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_UVD, 0, 0, 0])),
         row(I, "NUM_HANDLES of compute", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_NUM_HANDLES", |c| errno_of(c, INFO_NUM_HANDLES, [HW_IP_COMPUTE, 0, 0, 0])),
         row(I, "CRTC_FROM_ID without a screen", EINVAL, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_CRTC_FROM_ID", |c| errno_of(c, 0x01, N)),
-        row(I, "the VM's last fault", Want::Unsupported(libc::EINVAL, 0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_GPUVM_FAULT", |c| errno_of(c, 0x23, N)),
+        row(I, "GPUVM_FAULT of a file without faults", is(0), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_GPUVM_FAULT", |c| {
+            let all = [(0, 8), (8, 4), (12, 4)].map(|(at, width)| number(c, INFO_GPUVM_FAULT, N, at, width));
+            Ok(Got::Value(all.into_iter().sum::<Result<u64, _>>()?))
+        }),
+        row(I, "GPUVM_FAULT cut to 4 bytes: the others stay", is(0xa5), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_GPUVM_FAULT", |c| Ok(Got::Value(ask(c, INFO_GPUVM_FAULT, N, 4)?.1[4].into()))),
         row(D, "errno", OK, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| errno_of(c, INFO_DEV_INFO, N)),
         row(D, "room for 8 bytes: the others stay", is(0xa5), "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| Ok(Got::Value(ask(c, INFO_DEV_INFO, N, 8)?.1[8].into()))),
         row(D, "device_id is PCI's", Want::Computed, "amd/amdgpu/amdgpu_kms.c: AMDGPU_INFO_DEV_INFO", |c| as_pci(c, "device_id", "device")),

@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 use rkfd::{Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{debug, device, event, ioctl, memory};
+use rkfd_uapi::{amdgpu, debug, device, event, ioctl, memory};
 
 const ELEMENTS: usize = 4096;
 /// An address at which nothing is mapped.
@@ -196,7 +196,35 @@ fn memory() -> Result<(), Failure> {
                 && range.contains(&d.va)
         }),
     )?;
+    // The field RW of VM_L2_PROTECTION_FAULT_STATUS, the same on both chips.
+    const STORE: u32 = 1 << 18;
+    let fault = last_fault(&raw::render()?)?;
+    println!("INFO of the address space's last fault: {fault:x?}");
+    check(
+        "INFO tells the same address, a store, and the graphics hub",
+        range.contains(&fault.addr)
+            && fault.status & STORE != 0
+            && fault.vmhub & 0xff == amdgpu::VMHUB_TYPE_GFX,
+    )?;
+    let other = last_fault(&rkfd_programs::render_node()?)?;
+    check(
+        "another file's address space had none",
+        (other.addr, other.status, other.vmhub) == (0, 0, 0),
+    )?;
     other_process()
+}
+
+/// What INFO answers about the last fault in a file's address space.
+fn last_fault(render: &File) -> Result<amdgpu::InfoGpuvmFault, Failure> {
+    let mut answer = amdgpu::InfoGpuvmFault::default();
+    let mut args = amdgpu::Info {
+        return_pointer: (&raw mut answer) as u64,
+        return_size: std::mem::size_of_val(&answer) as u32,
+        query: amdgpu::INFO_GPUVM_FAULT,
+        ..Default::default()
+    };
+    call(render, &amdgpu::INFO, &mut args).map_err(errno("INFO"))?;
+    Ok(answer)
 }
 
 fn beyond() -> Result<(), Failure> {
