@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 
 use crate::Failure;
 use rkfd::Queue;
-use rkfd_uapi::ioctl::{self, Request};
+use rkfd_uapi::device::GetVersionArgs;
+use rkfd_uapi::ioctl::{self, Request, READ_WRITE, TYPE};
 use rkfd_uapi::{abi::Abi, event, memory, queue};
 use rustix::io::Errno;
 
@@ -15,6 +16,16 @@ use rustix::io::Errno;
 pub fn errno(what: &'static str) -> impl Fn(Errno) -> Failure {
     move |e| Failure::new(format_args!("{what}: {e}"))
 }
+
+/// A number that no request has.
+pub const NOTHING: Request<GetVersionArgs> = Request::new(
+    "NOTHING",
+    "",
+    "device::GetVersionArgs",
+    READ_WRITE,
+    TYPE,
+    0x7f,
+);
 
 /// Makes a request. Whatever `args` points at must live until the request returns.
 pub fn call<T: Abi>(kfd: &File, request: &Request<T>, args: &mut T) -> Result<(), Errno> {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run, and ([`costs`]) what requests do;
+//! `rkfd-vm bench`: what the paths of a dispatch cost, as ratios of one run, where its time goes ([`stages`]), and what requests
+//! do ([`costs`]);
 //! `rkfd-vm bench-amdgpu`: what they do with Linux's own driver ([`rivals`]).
 
 pub mod costs;
 pub mod rivals;
+pub mod stages;
 
 use crate::qemu::Accel;
 use std::fmt;

@@ -128,6 +128,16 @@ pub fn bench(parts: &[&str]) -> Scenario {
 /// The part that measures the paths of a dispatch.
 pub const PATHS: &str = "paths";
 
+/// The part that measures where the time of a dispatch goes.
+pub const STAGES: &str = "stages";
+/// How many dispatches it makes of each kind.
+const DISPATCHES: u32 = 10_000;
+
+/// What measures it: the device's trace is needed, which would disturb other parts.
+pub fn stages() -> Scenario {
+    costs::stages(DISPATCHES)
+}
+
 /// What `rkfd-vm shell` runs, on a terminal of so many rows and columns.
 pub fn shell((rows, cols): (u16, u16)) -> Scenario {
     let sources = Path::new("tests/kernels");

@@ -7,6 +7,7 @@ use anyhow::{anyhow, bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use rkfd_vm::bench::costs::{self, Costs};
 use rkfd_vm::bench::rivals::Rivals;
+use rkfd_vm::bench::stages::Stages;
 use rkfd_vm::bench::Table;
 use rkfd_vm::chip::Chip;
 use rkfd_vm::demo::Story;
@@ -18,6 +19,7 @@ use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
 use rkfd_vm::shown::shown;
 use rkfd_vm::suite::{self, Options};
 use rkfd_vm::terminal;
+use rkfd_vm::trace::Trace;
 use rkfd_vm::{
     emulator, gdb, guest, interactive, mutants, scenarios, Include, Outcome, Scenario, Step,
 };
@@ -214,7 +216,11 @@ fn real_main(args: Args) -> Result<bool> {
             });
         }
         What::Bench { parts, out } => {
-            let known = || std::iter::once(scenarios::PATHS).chain(costs::PARTS);
+            let known = || {
+                [scenarios::PATHS, scenarios::STAGES]
+                    .into_iter()
+                    .chain(costs::PARTS)
+            };
             if let Some(part) = parts.iter().find(|part| known().all(|name| name != *part)) {
                 bail!("'{part}' is no part of the benchmarks");
             }
@@ -430,6 +436,18 @@ fn demo(host: &Host, accel: &str, scenario: &Scenario, show: Show) -> Result<boo
 }
 
 fn bench(host: &Host, accel: &str, show: Show, parts: &[&str], out: Option<&Path>) -> Result<bool> {
+    if parts.contains(&scenarios::STAGES) && !stages(host, accel, show)? {
+        return Ok(false);
+    }
+    let parts: Vec<&str> = parts
+        .iter()
+        .copied()
+        .filter(|part| *part != scenarios::STAGES)
+        .collect();
+    if parts.is_empty() {
+        return Ok(true);
+    }
+    let parts = &parts;
     let scenario = scenarios::bench(parts);
     let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
         return Ok(false);
@@ -444,6 +462,21 @@ fn bench(host: &Host, accel: &str, show: Show, parts: &[&str], out: Option<&Path
         let json = costs.json(host.chip.name, &accel.to_string());
         write_figures(folder, host, &json)?;
     }
+    Ok(true)
+}
+
+/// Where the time of a dispatch goes.
+fn stages(host: &Host, accel: &str, show: Show) -> Result<bool> {
+    let scenario = scenarios::stages();
+    let Some((outcome, _)) = one(host, accel, &scenario, show)? else {
+        return Ok(false);
+    };
+    let trace = Trace::read(&outcome.logs).map_err(|e| anyhow!(e))?;
+    let stages = Stages::of(&outcome.output, &trace).map_err(|e| anyhow!(e))?;
+    println!("On the emulated {}:", host.chip);
+    print!("{stages}");
+    let folder = Path::new("target/bench/stages");
+    write_figures(folder, host, &stages.json())?;
     Ok(true)
 }
 

@@ -4,9 +4,11 @@
 
 use super::{with_vadd, MODULE, VADD};
 use crate::bench::costs::{Costs, PARTS};
+use crate::bench::stages::{percentile, Stages};
 use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
+use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// Requests that a runtime makes, and that are answered from memory: they need nothing of the hardware.
@@ -89,7 +91,46 @@ pub fn all() -> Vec<Scenario> {
     .steps(brief)
     .step(Step::Rmmod("rkfd".into()))
     .check(counted);
-    vec![scenario]
+    vec![scenario, stages(FEW).check(split)]
+}
+
+/// Dispatches with which it is shown that their time can be split.
+const FEW: u32 = 200;
+
+/// So many dispatches that are polled, and as many that are waited for.
+pub fn stages(dispatches: u32) -> Scenario {
+    let number = dispatches.to_string();
+    with_vadd(
+        "stages",
+        "the time of a dispatch is split into stages, by the clocks of program, driver and device",
+        "stages",
+    )
+    .step(Step::insmod(MODULE))
+    .step(Step::run("stages", 300, &["/bin/stages", VADD, &number]))
+    .step(Step::Rmmod("rkfd".into()))
+}
+
+/// No stage ends before it begins but for the doubt, and all have figures.
+fn split(outcome: &Outcome) -> Result<(), String> {
+    let stages = Stages::of(&outcome.output, &Trace::read(&outcome.logs)?)?;
+    for (way, all) in stages.ways() {
+        for (name, times) in all.lines() {
+            let (least, middle) = (percentile(times, 0.0), percentile(times, 0.5));
+            if times.len() < FEW as usize / 2 {
+                return Err(format!(
+                    "{way}: only {} dispatches have '{name}'",
+                    times.len()
+                ));
+            }
+            if middle.is_nan() || middle < -stages.doubt() || least < -3.0 * stages.doubt() {
+                return Err(format!(
+                    "{way}: '{name}' takes {middle} ns, and {least} at least; clocks are known to {} ns",
+                    stages.doubt()
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The memory cgroup in which it is counted what things take.

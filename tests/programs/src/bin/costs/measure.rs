@@ -20,18 +20,8 @@ use std::time::{Duration, Instant};
 use crate::counts::{Counter, Counts, Listening};
 use rkfd_programs::{raw, Failure};
 use rkfd_uapi::device::GetVersionArgs;
-use rkfd_uapi::ioctl::{Request, READ_WRITE, TYPE};
 use rustix::io::Errno;
 
-/// A number that no request has.
-const NOTHING: Request<GetVersionArgs> = Request::new(
-    "NOTHING",
-    "",
-    "device::GetVersionArgs",
-    READ_WRITE,
-    TYPE,
-    0x7f,
-);
 /// Floors of a sample.
 const FLOORS: u32 = 32;
 
@@ -185,7 +175,7 @@ impl<'a> Meter<'a> {
         let of = self.null.as_ref().unwrap_or(self.kfd);
         let begin = Instant::now();
         for _ in 0..FLOORS {
-            let answer = raw::call(of, &NOTHING, &mut GetVersionArgs::default());
+            let answer = raw::call(of, &raw::NOTHING, &mut GetVersionArgs::default());
             if answer != Err(Errno::NOTTY) {
                 return Err(Failure::new(format_args!(
                     "a request that there is not got {answer:?}"
