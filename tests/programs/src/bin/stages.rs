@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Dispatches one after the other, and prints when each was submitted and seen to have ended: first those that the program
-//! polls, then those whose event it waits for. What happened in between is in the device's trace and the driver's
-//! tracepoints; the runner puts them together.
+//! Dispatches one after the other, and prints when each was submitted and seen to have ended: some that the program polls, as
+//! many whose event it waits for in between. What happened on the way is in the device's trace and the driver's tracepoints;
+//! the runner puts them together.
 //!
-//! `stages CODE-OBJECT NUMBER` prints, all in hexadecimal nanoseconds of CLOCK_MONOTONIC_RAW but for the clock's ticks:
+//! `stages CODE-OBJECT NUMBER` prints, in hexadecimal nanoseconds of CLOCK_MONOTONIC_RAW:
 //!
 //! * `stages floor NS`: what a request costs that there is not, in decimal;
-//! * `stages clock BEFORE RAW TICKS AFTER`: both clocks as the driver reads them, and when it was asked and answered;
 //! * `stages polled SUBMIT SUBMITTED SEEN`, `stages event SUBMIT SUBMITTED SEEN`: a dispatch;
 //! * `stages taken AT`, `stages set AT`: the driver took an interrupt's entry, and set an event.
 
@@ -15,19 +14,19 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rkfd::{Gpu, QueueOptions, Submission};
-use rkfd_programs::{code_object, raw, report, Failure, VectorAdd, KERNEL};
+use rkfd::{Gpu, QueueOptions, Signal, Submission};
+use rkfd_programs::raw::{self, errno};
+use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL};
 use rkfd_uapi::device::GetVersionArgs;
+use rkfd_uapi::event;
 use rustix::io::Errno;
 use rustix::time::{clock_gettime, ClockId};
 
 const ELEMENTS: usize = 256;
 /// Dispatches before those that count.
 const WARM_UP: usize = 50;
-/// Pairs of clocks at each end; the closest is used.
-const CLOCKS: usize = 30;
 const TRACING: &str = "/sys/kernel/tracing";
 
 fn now() -> u64 {
@@ -59,27 +58,12 @@ fn floor() -> Result<f64, Failure> {
         .ok_or_else(|| Failure::new("no sample"))
 }
 
-fn clocks(gpu: &Gpu, out: &mut String) -> Result<(), Failure> {
-    for _ in 0..CLOCKS {
-        let before = now();
-        let clocks = gpu.clocks()?;
-        let after = now();
-        let raw = clocks.raw.as_nanos();
-        let _ = writeln!(
-            out,
-            "stages clock {before:x} {raw:x} {:x} {after:x}",
-            clocks.gpu
-        );
-    }
-    Ok(())
-}
-
 /// Dispatches one after the other.
 fn run_all(
     name: &str,
     number: usize,
     work: &mut Submission,
-    wait: impl Fn(&Submission) -> rkfd::Result<()>,
+    wait: impl Fn(&Submission) -> Result<(), Failure>,
     out: &mut String,
 ) -> Result<(), Failure> {
     let mut times = Vec::with_capacity(number);
@@ -144,19 +128,29 @@ fn run() -> Result<(), Failure> {
 
     let mut polled = add.dispatch(&queue, &kernel).polled().prepare()?;
     let mut slept = add.dispatch(&queue, &kernel).prepare()?;
+    let kfd = fs::File::open("/dev/kfd").map_err(Failure::new)?;
+    // As a program that doesn't look at the signal before.
+    let sleep = |work: &Submission| {
+        let id = work.signal().and_then(Signal::event_id);
+        let id = id.ok_or_else(|| Failure::new("a signal without an event"))?;
+        raw::wait(&kfd, id, event::TIMEOUT_INFINITE).map_err(errno("WAIT_EVENTS"))?;
+        Ok(work.wait()?)
+    };
+    let spin = |work: &Submission| Ok(work.spin()?);
     for _ in 0..WARM_UP {
         polled.submit()?;
         polled.spin()?;
         slept.submit()?;
-        slept.wait()?;
+        sleep(&slept)?;
     }
-    clocks(&gpu, &mut out)?;
-    run_all("polled", number, &mut polled, Submission::spin, &mut out)?;
+    run_all("polled", number / 2, &mut polled, spin, &mut out)?;
     listen(true)?;
-    let ran = run_all("event", number, &mut slept, Submission::wait, &mut out);
+    let ran = run_all("event", number, &mut slept, sleep, &mut out);
+    // The last entry may still be on its way.
+    std::thread::sleep(Duration::from_millis(100));
     listen(false)?;
     ran?;
-    clocks(&gpu, &mut out)?;
+    run_all("polled", number / 2, &mut polled, spin, &mut out)?;
     noted(&mut out)?;
     std::io::stdout()
         .write_all(out.as_bytes())

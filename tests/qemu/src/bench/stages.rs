@@ -2,16 +2,16 @@
 //! Where the time of a dispatch goes: what the program `stages` printed, and what the device noted in its trace, on one
 //! clock.
 //!
-//! The device's clock counts ticks of 10 ns on both chips; the trace has nanoseconds from a little before the clock's start,
-//! and each end of a dispatch has both. The program's clock is the driver's CLOCK_MONOTONIC_RAW, which it reads together with
-//! the device's: how close together is how exact the border between program and device is.
+//! Both clocks go at the same rate, nearly, and nothing tells how they stand to each other as exactly as a program that polls: it
+//! sees a signal within a look of the device's store. So of each hundred polled dispatches the one that was seen quickest
+//! counts as seen at once, and between two such dispatches the clocks' difference changes evenly.
 
 use crate::trace::{Event, Trace};
 use serde_json::{json, Value};
 use std::fmt;
 
-/// Nanoseconds of a tick.
-const TICK: f64 = 10.0;
+/// Polled dispatches of which the quickest tells how the clocks stand.
+const WINDOW: usize = 100;
 /// Which percentiles are shown, and their names.
 const PERCENTILES: [(f64, &str); 5] = [
     (0.5, "p50"),
@@ -54,8 +54,6 @@ pub struct Stages {
     awake: usize,
     /// What a request costs that there is not, in nanoseconds.
     floor: f64,
-    /// How exact the border between program and device is, in nanoseconds.
-    doubt: f64,
 }
 
 /// When a dispatch was submitted, and when the program saw its end.
@@ -68,8 +66,6 @@ struct Printed {
     event: Vec<Seen>,
     taken: Vec<f64>,
     set: Vec<f64>,
-    /// The driver's clock, the device's ticks, and how long reading them took.
-    clocks: Vec<(f64, f64, f64)>,
     floor: f64,
 }
 
@@ -88,9 +84,6 @@ fn printed(output: &[String]) -> Result<Printed, String> {
         let numbers = numbers.map_err(|_| wrong(line))?;
         let at: Vec<f64> = numbers.iter().map(|&n| n as f64).collect();
         match (name, at.as_slice()) {
-            ("clock", &[before, raw, ticks, after]) => {
-                all.clocks.push((raw, ticks, after - before));
-            }
             ("polled", &[submit, _, seen]) => all.polled.push((submit, seen)),
             ("event", &[submit, _, seen]) => all.event.push((submit, seen)),
             ("taken", &[at]) => all.taken.push(at),
@@ -105,27 +98,26 @@ fn wrong(line: &str) -> String {
     format!("the program printed 'stages {line}'")
 }
 
+/// The last of the device's borders.
+const SIGNAL: usize = DEVICE.len() - 1;
+
 /// What the device noted of a dispatch: doorbell, fetch, first wave, end, signal, and the interrupt's entry if there was one.
 struct Noted {
     borders: [f64; 5],
     entry: Option<f64>,
 }
 
-/// The dispatches in the trace, and by how much its times are later than the clock's.
-fn noted(trace: &Trace) -> Result<(Vec<Noted>, f64), String> {
+/// The dispatches in the trace.
+fn noted(trace: &Trace) -> Vec<Noted> {
     let mut all: Vec<Noted> = Vec::new();
     let (mut doorbell, mut fetch, mut start, mut end) = (0.0, 0.0, 0.0, 0.0);
-    let mut later = f64::INFINITY;
     let time = |event: &Event| event.time() as f64;
     for event in trace.events() {
         match event.kind() {
             "doorbell" => doorbell = time(event),
             "aql" => fetch = time(event),
             "dispatch_start" => start = time(event),
-            "dispatch_end" => {
-                end = time(event);
-                later = later.min(end - event.num("end_ts")? as f64 * TICK);
-            }
+            "dispatch_end" => end = time(event),
             "signal" => all.push(Noted {
                 borders: [doorbell, fetch, start, end, time(event)],
                 entry: None,
@@ -138,35 +130,38 @@ fn noted(trace: &Trace) -> Result<(Vec<Noted>, f64), String> {
             _ => {}
         }
     }
-    Ok((all, later))
+    all
 }
 
-/// Converts the program's times into the device's.
-struct Clock {
-    raw: f64,
-    device: f64,
-    rate: f64,
-    doubt: f64,
-}
+/// How the clocks stand to each other: at times of the program's, what is to be added for the device's.
+struct Clock(Vec<(f64, f64)>);
 
 impl Clock {
-    /// By the closest readings of the first half and of the second.
-    fn of(clocks: &[(f64, f64, f64)]) -> Option<Self> {
-        let (first, second) = clocks.split_at(clocks.len() / 2);
-        let closest =
-            |half: &[(f64, f64, f64)]| half.iter().copied().min_by(|a, b| a.2.total_cmp(&b.2));
-        let (a, b) = (closest(first)?, closest(second)?);
-        let rate = (b.1 - a.1) * TICK / (b.0 - a.0);
-        (rate > 0.5 && rate < 2.0).then_some(Self {
-            raw: a.0,
-            device: a.1 * TICK,
-            rate,
-            doubt: a.2.max(b.2) / 2.0,
-        })
+    /// By polled dispatches: when the program saw the signal, and when the device stored it.
+    fn of(polled: &[(f64, f64)]) -> Self {
+        let quickest = |window: &[(f64, f64)]| {
+            let differences = window.iter().map(|(seen, signal)| (*seen, signal - seen));
+            differences.max_by(|a, b| a.1.total_cmp(&b.1))
+        };
+        Self(polled.chunks(WINDOW).filter_map(quickest).collect())
     }
 
-    fn device(&self, raw: f64) -> f64 {
-        self.device + (raw - self.raw) * self.rate
+    fn device(&self, at: f64) -> f64 {
+        let behind = self.0.iter().position(|(knot, _)| *knot >= at);
+        let pair = match behind {
+            Some(0) => self.0.first().zip(self.0.first()),
+            Some(n) => self.0.get(n - 1).zip(self.0.get(n)),
+            None => self.0.last().zip(self.0.last()),
+        };
+        let Some((&(from, first), &(to, last))) = pair else {
+            return f64::NAN;
+        };
+        let part = if to > from {
+            (at - from) / (to - from)
+        } else {
+            0.0
+        };
+        at + first + (last - first) * part
     }
 }
 
@@ -178,18 +173,24 @@ impl Stages {
     /// What is missing, or doesn't fit together.
     pub fn of(output: &[String], trace: &Trace) -> Result<Self, String> {
         let printed = printed(output)?;
-        let clock = Clock::of(&printed.clocks).ok_or("the clocks don't go alike")?;
-        let (noted, later) = noted(trace)?;
+        let all = noted(trace);
         let (polled, event) = (printed.polled.len(), printed.event.len());
-        let begin = noted.len().checked_sub(polled + event);
+        let begin = all.len().checked_sub(polled + event);
         let begin = begin.filter(|_| polled > 0 && event > 0).ok_or_else(|| {
             format!(
                 "{polled} and {event} dispatches, and {} in the trace",
-                noted.len()
+                all.len()
             )
         })?;
-        let (_, noted) = noted.split_at(begin);
-        let (of_polled, of_event) = noted.split_at(polled);
+        // Those that are waited for are in the middle of the others.
+        let (before, rest) = all[begin..].split_at(polled / 2);
+        let (of_event, after) = rest.split_at(event);
+        let of_polled = || before.iter().chain(after);
+        let seen = printed.polled.iter().zip(of_polled());
+        let seen: Vec<_> = seen
+            .map(|((_, seen), noted)| (*seen, noted.borders[SIGNAL]))
+            .collect();
+        let clock = Clock::of(&seen);
         // The last are the dispatches'; before the first event there was nobody who listened.
         let last = |times: &[f64], what: &str| {
             let from = times.len().checked_sub(event);
@@ -199,10 +200,10 @@ impl Stages {
         };
         let taken = last(&printed.taken, "entries")?;
         let set = last(&printed.set, "signals")?;
-        let at = |raw: f64| clock.device(raw) + later;
+        let at = |raw: f64| clock.device(raw);
         let mut awake = 0;
         let mut ways = [Way::new(&POLLED), Way::new(&EVENT)];
-        for ((submit, seen), noted) in printed.polled.iter().zip(of_polled) {
+        for ((submit, seen), noted) in printed.polled.iter().zip(of_polled()) {
             ways[0].add(at(*submit), &noted.borders, &[at(*seen)]);
         }
         for (n, ((submit, seen), noted)) in printed.event.iter().zip(of_event).enumerate() {
@@ -220,18 +221,12 @@ impl Stages {
             event,
             awake,
             floor: printed.floor,
-            doubt: clock.doubt,
         })
     }
 
     /// Both ways, and their names.
     pub fn ways(&self) -> [(&'static str, &Way); 2] {
         [("polled", &self.polled), ("event", &self.event)]
-    }
-
-    /// How exact the border between program and device is, in nanoseconds.
-    pub fn doubt(&self) -> f64 {
-        self.doubt
     }
 
     /// The figures, in nanoseconds.
@@ -246,7 +241,6 @@ impl Stages {
         };
         json!({
             "floor": self.floor,
-            "doubt": self.doubt,
             "dispatches": self.polled.total.len(),
             "awake": self.awake,
             "polled": way(&self.polled),
@@ -319,9 +313,8 @@ impl fmt::Display for Stages {
         )?;
         writeln!(
             f,
-            "The floor is a request that there is not: {:.1} us. Program and device are known to each other to {:.1} us.",
-            self.floor / 1000.0,
-            self.doubt / 1000.0
+            "The floor is a request that there is not: {:.1} us.",
+            self.floor / 1000.0
         )
     }
 }

@@ -110,8 +110,10 @@ pub fn stages(dispatches: u32) -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
 }
 
-/// No stage ends before it begins but for the doubt, and all have figures.
+/// No stage ends before it begins: of tracepoints microseconds are known, and of the polled program's looks the quickest of
+/// each hundred.
 fn split(outcome: &Outcome) -> Result<(), String> {
+    const DOUBT: f64 = -20_000.0;
     let stages = Stages::of(&outcome.output, &Trace::read(&outcome.logs)?)?;
     for (way, all) in stages.ways() {
         for (name, times) in all.lines() {
@@ -122,10 +124,9 @@ fn split(outcome: &Outcome) -> Result<(), String> {
                     times.len()
                 ));
             }
-            if middle.is_nan() || middle < -stages.doubt() || least < -3.0 * stages.doubt() {
+            if middle.is_nan() || middle < 0.0 || least < DOUBT {
                 return Err(format!(
-                    "{way}: '{name}' takes {middle} ns, and {least} at least; clocks are known to {} ns",
-                    stages.doubt()
+                    "{way}: '{name}' takes {middle} ns, and {least} at least"
                 ));
             }
         }
