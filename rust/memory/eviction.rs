@@ -125,9 +125,20 @@ impl MovableHandle {
             GFP_KERNEL_ACCOUNT,
         )?;
         let yielding = &gpu.memory().yielding;
-        let place = yielding.add(movable.clone())?;
+        // Before anybody can ask it to give way.
         yielding.enter(bo.size());
-        Ok(Self { movable, place })
+        match yielding.add(movable.clone()) {
+            Ok(place) => Ok(Self { movable, place }),
+            Err(error) => {
+                yielding.leave(bo.size());
+                Err(error)
+            }
+        }
+    }
+
+    /// What holds its part of the limits, as long as anybody has the memory.
+    pub(super) fn keeper(&self) -> Arc<dyn Yields> {
+        self.movable.clone()
     }
 
     /// Programs have these pages of it.

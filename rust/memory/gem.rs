@@ -115,7 +115,7 @@ fn vram(
     let cleared = gpu.copier().clear(Uncleared::take(&memory.vram, size)?)?;
     let bo = Bo::movable(memory, cleared)?;
     let movable = MovableHandle::new(gpu, processes, &bo)?;
-    let memory = Memory::new(bo, None, request.flags(AllocFlags::VRAM))?;
+    let memory = Memory::movable(bo, movable.keeper(), request.flags(AllocFlags::VRAM))?;
     Ok((memory, movable))
 }
 

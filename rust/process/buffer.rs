@@ -11,6 +11,7 @@
 use super::user::UserRange;
 use crate::{
     bo::{
+        yielding::Yields,
         Bo,
         Placement, //
     },
@@ -90,6 +91,8 @@ impl Handle {
 pub(crate) struct Memory {
     bo: Arc<Bo>,
     _share: Option<Share>,
+    /// What takes of the limits if it may be moved.
+    _keeper: Option<Arc<dyn Yields>>,
     /// As ALLOC_MEMORY_OF_GPU asked for it.
     flags: AllocFlags,
 }
@@ -100,6 +103,24 @@ impl Memory {
             Self {
                 bo,
                 _share: share,
+                _keeper: None,
+                flags,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// Memory that may be moved, and what knows how much of which limit it takes.
+    pub(crate) fn movable(
+        bo: Arc<Bo>,
+        keeper: Arc<dyn Yields>,
+        flags: AllocFlags,
+    ) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                bo,
+                _share: None,
+                _keeper: Some(keeper),
                 flags,
             },
             GFP_KERNEL_ACCOUNT,
