@@ -7,7 +7,7 @@
 //! counts as seen at once, and between two such dispatches the clocks' difference changes evenly.
 
 use crate::trace::{Event, Trace};
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use std::fmt;
 
 /// Polled dispatches of which the quickest tells how the clocks stand.
@@ -229,20 +229,24 @@ impl Stages {
         [("polled", &self.polled), ("event", &self.event)]
     }
 
-    /// The figures, in nanoseconds.
-    pub fn json(&self) -> Value {
+    /// The figures, in nanoseconds; stages in their order.
+    pub fn json(&self, chip: &str, accel: &str) -> Value {
         let way = |way: &Way| {
-            let lines = way.lines().map(|(name, times)| {
-                let all = PERCENTILES
-                    .map(|(part, name)| (name.to_string(), json!(percentile(times, part))));
-                (name.to_string(), Value::Object(all.into_iter().collect()))
-            });
-            Value::Object(lines.collect())
+            let line = |(name, times): (&str, &[f64])| {
+                let mut object = Map::from_iter([("stage".to_string(), json!(name))]);
+                for (part, name) in PERCENTILES {
+                    object.insert(name.into(), json!(percentile(times, part)));
+                }
+                Value::Object(object)
+            };
+            Value::Array(way.lines().map(line).collect())
         };
         json!({
+            "chip": chip,
+            "accel": accel,
             "floor": self.floor,
-            "dispatches": self.polled.total.len(),
             "awake": self.awake,
+            "dispatches": self.polled.total.len(),
             "polled": way(&self.polled),
             "event": way(&self.event),
         })

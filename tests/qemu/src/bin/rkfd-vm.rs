@@ -468,7 +468,7 @@ fn bench(host: &Host, accel: &str, show: Show, parts: &[&str], out: Option<&Path
 /// Where the time of a dispatch goes.
 fn stages(host: &Host, accel: &str, show: Show) -> Result<bool> {
     let scenario = scenarios::stages();
-    let Some((outcome, _)) = one(host, accel, &scenario, show)? else {
+    let Some((outcome, accel)) = one(host, accel, &scenario, show)? else {
         return Ok(false);
     };
     let trace = Trace::read(&outcome.logs).map_err(|e| anyhow!(e))?;
@@ -476,7 +476,11 @@ fn stages(host: &Host, accel: &str, show: Show) -> Result<bool> {
     println!("On the emulated {}:", host.chip);
     print!("{stages}");
     let folder = Path::new("target/bench/stages");
-    write_figures(folder, host, &stages.json())?;
+    write_figures(
+        folder,
+        host,
+        &stages.json(host.chip.name, &accel.to_string()),
+    )?;
     Ok(true)
 }
 
