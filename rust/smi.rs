@@ -21,6 +21,10 @@ use crate::{
             AnonFile,
             Fops, //
         },
+        linux::{
+            self,
+            Pollers, //
+        },
         user, //
     },
     gpu::Gpu,
@@ -30,7 +34,6 @@ use kernel::{
     fmt,
     fs::File,
     new_mutex,
-    new_poll_condvar,
     prelude::*,
     rbtree::{
         RBTree,
@@ -41,10 +44,7 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        poll::{
-            PollCondVar,
-            PollTable, //
-        },
+        poll::PollTable,
         Arc,
         Mutex, //
     },
@@ -134,8 +134,7 @@ struct Client {
     mask: Atomic<u64>,
     #[pin]
     text: Mutex<KVec<u8>>,
-    #[pin]
-    news: PollCondVar,
+    news: Pollers,
 }
 
 impl Clients {
@@ -162,6 +161,7 @@ impl Clients {
             tgid: (!user::is_admin()).then(user::this_tgid),
             gpu_id: gpu.id().get(),
         };
+        let news = linux::pollers(c"rkfd events")?;
         let client = Arc::pin_init(
             pin_init!(Client {
                 clients: self.clone(),
@@ -169,7 +169,7 @@ impl Clients {
                 number: Atomic::new(0),
                 mask: Atomic::new(0),
                 text <- new_mutex!(text, "rkfd events"),
-                news <- new_poll_condvar!("rkfd events"),
+                news,
             }),
             GFP_KERNEL_ACCOUNT,
         )?;

@@ -28,7 +28,10 @@ use kernel::{
     },
     pci,
     prelude::*,
-    sync::barrier, //
+    sync::{
+        barrier,
+        poll::PollCondVar, //
+    }, //
 };
 
 /// An error of which the kernel crate has no constant.
@@ -110,6 +113,21 @@ pub(crate) fn read(words: &Coherent<[u32]>, index: usize) -> Result<u32> {
 pub(crate) fn write(words: &Coherent<[u32]>, index: usize, value: u32) -> Result {
     dma_write!(words, [try: index], value);
     Ok(())
+}
+
+/// Where pollers of a file wait. Its end waits for a grace period of RCU.
+pub(crate) type Pollers = Pin<KBox<PollCondVar>>;
+
+/// Nobody waits yet.
+///
+/// # Errors
+///
+/// ENOMEM.
+pub(crate) fn pollers(name: &'static CStr) -> Result<Pollers> {
+    KBox::pin_init(
+        PollCondVar::new(name, kernel::static_lock_class!()),
+        GFP_KERNEL_ACCOUNT,
+    )
 }
 
 /// What the kernel calls.

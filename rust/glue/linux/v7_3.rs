@@ -23,7 +23,10 @@ use kernel::{
     module::this_module,
     pci,
     prelude::*,
-    sync::barrier, //
+    sync::{
+        barrier,
+        poll::PollCondVarBox, //
+    }, //
 };
 
 pub(crate) use kernel::error::code::{
@@ -91,6 +94,18 @@ pub(crate) fn read(words: &Coherent<[u32]>, index: usize) -> Result<u32> {
 pub(crate) fn write(words: &Coherent<[u32]>, index: usize, value: u32) -> Result {
     io_write!(words, [try: index], value);
     Ok(())
+}
+
+/// Where pollers of a file wait, whose end waits for nobody: its memory goes after a grace period of RCU.
+pub(crate) type Pollers = PollCondVarBox;
+
+/// Nobody waits yet.
+///
+/// # Errors
+///
+/// ENOMEM.
+pub(crate) fn pollers(name: &'static CStr) -> Result<Pollers> {
+    Ok(PollCondVarBox::new(name, kernel::static_lock_class!())?)
 }
 
 /// What the kernel calls.
