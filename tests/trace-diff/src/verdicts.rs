@@ -26,14 +26,15 @@ impl fmt::Display for Kind {
 }
 
 /// What a difference means.
-const MEANINGS: [&str; 4] = [
+const MEANINGS: [&str; 5] = [
     // Where something lies in memory: each driver has its own places.
     "address", // It changes nothing for what the module does.
-    "harmless",
-    // The other driver has it for something that the module does not have.
+    "harmless", // The same, and it depends on time whether it is there.
+    TIMING, // The other driver has it for something that the module does not have.
     "unused", // It is to be mended.
     "missing",
 ];
+const TIMING: &str = "timing";
 
 /// One line.
 pub struct Verdict {
@@ -53,6 +54,11 @@ impl Verdict {
     /// Whether it is about this.
     pub fn is_about(&self, kind: Kind, place: &str, name: &str) -> bool {
         self.kind == kind && fits(&self.place, place) && fits(&self.name, name)
+    }
+
+    /// Whether there may be no such difference in a run.
+    pub fn may_be_absent(&self) -> bool {
+        self.meaning == TIMING
     }
 }
 
