@@ -144,18 +144,11 @@ impl State<Hiq> {
         let firmware = self.firmware.as_mut().ok_or(ENODEV)?;
         let list = runlist::build(parts, &self.entries, firmware.spare())?;
         for entry in self.entries.iter() {
-            for queue in entry.queues.iter() {
-                let next = if matches!(queue.state(), QueueState::Hung | QueueState::Gone) {
-                    continue;
-                } else if !queue.wants_to_run() {
-                    QueueState::Disabled
-                } else if entry.evicted > 0 {
-                    QueueState::Evicted
-                } else {
-                    QueueState::Mapped
-                };
-                queue.enter(next)?;
-            }
+            let evicted = entry.evicted > 0;
+            entry
+                .queues
+                .iter()
+                .try_for_each(|queue| queue.settle(evicted))?;
         }
         match list {
             Some(list) => self.firmware(parts)?.run(list),

@@ -121,6 +121,8 @@ pub(crate) struct HwQueue {
     stride: u64,
     /// MQDs: one for each XCC, or one for a copy engine.
     copies: u32,
+    /// It is a copy engine's.
+    copies_memory: bool,
     /// Which XCC counts as the first for this queue.
     first_xcc: u32,
     contexts: Option<Contexts>,
@@ -147,6 +149,7 @@ impl HwQueue {
         };
         let bytes = stride.checked_mul(copies.into()).ok_or(EINVAL)?;
         let mqd = VramRange::new(&parts.vram, bytes)?;
+        let copies_memory = spec.format == Format::Sdma;
         let (parts, process) = (parts.clone(), process.clone());
         let inner = Inner {
             spec,
@@ -161,6 +164,7 @@ impl HwQueue {
                 mqd,
                 stride,
                 copies,
+                copies_memory,
                 first_xcc,
                 contexts,
                 suspended: Atomic::new(0),
@@ -189,6 +193,26 @@ impl HwQueue {
         Ok(())
     }
 
+    /// Enters the state that it has once a list was handed over with all that want to run, unless it ended.
+    ///
+    /// # Errors
+    ///
+    /// As of [`enter`](Self::enter).
+    pub(super) fn settle(&self, evicted: bool) -> Result {
+        let mut inner = self.inner.lock();
+        let next = match self.wants(&inner) {
+            _ if matches!(inner.state, QueueState::Hung | QueueState::Gone) => return Ok(()),
+            false => QueueState::Disabled,
+            true if evicted => QueueState::Evicted,
+            true => QueueState::Mapped,
+        };
+        if inner.state != next {
+            inner.state = inner.state.to(next)?;
+            self.trace_state(&inner);
+        }
+        Ok(())
+    }
+
     fn trace_state(&self, inner: &Inner) {
         let (pasid, doorbell) = (self.process.pasid().get(), inner.spec.doorbell.get());
         trace::queue_enters(
@@ -201,7 +225,10 @@ impl HwQueue {
 
     /// Whether it should run when its process may.
     pub(super) fn wants_to_run(&self) -> bool {
-        let inner = self.inner.lock();
+        self.wants(&self.inner.lock())
+    }
+
+    fn wants(&self, inner: &Inner) -> bool {
         let can = !matches!(inner.state, QueueState::Hung | QueueState::Gone);
         can && !self.is_suspended() && inner.spec.ring.is_active()
     }
@@ -220,7 +247,7 @@ impl HwQueue {
 
     /// Whether it is a copy engine's.
     pub(super) fn is_copying(&self) -> bool {
-        self.inner.lock().spec.sdma.is_some()
+        self.copies_memory
     }
 
     /// Its doorbell.
@@ -291,7 +318,7 @@ impl HwQueue {
 
     /// Whether it is of compute units.
     pub(super) fn computes(&self) -> bool {
-        self.inner.lock().spec.format != Format::Sdma
+        !self.copies_memory
     }
 
     /// Has what it does counted, or not. It is of compute units, and the caller has taken it off the hardware.

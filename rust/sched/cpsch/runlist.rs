@@ -27,6 +27,7 @@ use crate::{
             Firmware, //
         },
         Format,
+        HwQueue,
         Parts,
         QueueSpec, //
     },
@@ -93,6 +94,27 @@ fn memory(parts: &Parts, spare: &mut Option<KernelBuf>, bytes: usize) -> Result<
     }
 }
 
+/// A process, and its queues that should run.
+struct Running<'a, F: Firmware> {
+    entry: &'a Entry<F>,
+    queues: KVec<&'a Arc<HwQueue>>,
+}
+
+/// The processes that have such queues. Each queue is looked at once.
+fn running<F: Firmware>(entries: &[Entry<F>]) -> Result<KVec<Running<'_, F>>> {
+    let mut all = KVec::new();
+    for entry in entries {
+        let mut queues = KVec::new();
+        for queue in entry.active() {
+            queues.push(queue, GFP_KERNEL)?;
+        }
+        if !queues.is_empty() {
+            all.push(Running { entry, queues }, GFP_KERNEL)?;
+        }
+    }
+    Ok(all)
+}
+
 /// Builds the list of what should run; `None` when that is nothing. `spare` is memory of an earlier list, which the
 /// firmware doesn't read any more.
 pub(super) fn build<F: Firmware>(
@@ -101,27 +123,20 @@ pub(super) fn build<F: Firmware>(
     spare: &mut Option<KernelBuf>,
 ) -> Result<Option<List>> {
     const SIZE: usize = 4;
-    let running = || {
-        entries
-            .iter()
-            .filter(|entry| entry.active().next().is_some())
-    };
-    let processes = running().count();
-    let queues = running()
-        .map(|entry| entry.active().count())
-        .fold(0, usize::saturating_add);
+    let running = running(entries)?;
+    let processes = running.len();
+    let queues = running.iter().map(|running| running.queues.len());
+    let queues = queues.fold(0, usize::saturating_add);
     if queues == 0 {
         return Ok(None);
     }
     let vmids = parts.chip.family.vmids.iter().count();
     let (mut compute, mut gws) = (0u32, 0u32);
-    for entry in running() {
-        for queue in entry.active() {
-            queue.with_spec(|spec| {
-                compute = compute.saturating_add((spec.format != Format::Sdma).into());
-                gws = gws.saturating_add(spec.gws.into());
-            });
-        }
+    for queue in running.iter().flat_map(|running| running.queues.iter()) {
+        queue.with_spec(|spec| {
+            compute = compute.saturating_add((spec.format != Format::Sdma).into());
+            gws = gws.saturating_add(spec.gws.into());
+        });
     }
     // Who shares nothing with others has the GPU alone (`pm_runlist_v9`).
     let at_once = if parts.isolates { 1 } else { vmids };
@@ -142,9 +157,9 @@ pub(super) fn build<F: Firmware>(
         at = at.saturating_add(words.len());
         result
     };
-    for entry in running() {
-        write(&map_process(entry, parts)?.0)?;
-        for queue in entry.active() {
+    for running in running.iter() {
+        write(&map_process(running, parts)?.0)?;
+        for queue in running.queues.iter() {
             let mqd = queue.mqd_addr();
             write(&queue.with_spec(|spec| map_queue(spec, mqd, &parts.chip))?.0)?;
         }
@@ -193,10 +208,11 @@ fn engine(place: SdmaPlace, chip: &ChipInfo) -> (u64, u64) {
 }
 
 /// `pm_map_process_aldebaran`.
-fn map_process<F: Firmware>(entry: &Entry<F>, parts: &Parts) -> Result<MapProcess> {
+fn map_process<F: Firmware>(running: &Running<'_, F>, parts: &Parts) -> Result<MapProcess> {
+    let Running { entry, queues } = running;
     let (config, chip) = (&entry.config, &parts.chip);
     let [first, second, third, fourth] = config.watches;
-    let gws = entry.active().any(|queue| queue.with_spec(|spec| spec.gws));
+    let gws = queues.iter().any(|queue| queue.with_spec(|spec| spec.gws));
     Ok(MapProcess::zeroed()
         .with(MapProcess::HEADER, pm4::header(op::MAP_PROCESS, 21))
         .having(MapProcess::PROCESS_QUANTUM.is::<PROCESS_QUANTUM>())
@@ -216,7 +232,7 @@ fn map_process<F: Firmware>(entry: &Entry<F>, parts: &Parts) -> Result<MapProces
         .with(MapProcess::TCP_WATCH_CNTL_1, second)
         .with(MapProcess::TCP_WATCH_CNTL_2, third)
         .with(MapProcess::TCP_WATCH_CNTL_3, fourth)
-        .try_with(MapProcess::NUM_QUEUES, entry.active().count() as u64)
+        .try_with(MapProcess::NUM_QUEUES, queues.len() as u64)
         .ok_or(EINVAL)?
         .with(MapProcess::SH_MEM_CONFIG, config.sh_mem_config)
         .with(MapProcess::SH_MEM_BASES, config.sh_mem_bases)
