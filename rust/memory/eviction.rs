@@ -167,6 +167,16 @@ impl MovableHandle {
         Ok(())
     }
 
+    /// It isn't mapped in an address space any more, and keeps that no longer.
+    pub(super) fn remove(&self, vm: &Arc<Vm>) {
+        let mut inner = self.movable.inner.lock();
+        let place = inner.vms.iter().position(|known| Arc::ptr_eq(known, vm));
+        let removed = place.map(|place| inner.vms.remove(place));
+        drop(inner);
+        // Not under the lock: its tables go.
+        drop(removed);
+    }
+
     /// KFD takes it: it comes to VRAM if room can be made, and stays where it is then.
     ///
     /// # Errors

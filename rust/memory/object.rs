@@ -223,6 +223,10 @@ impl drm::Object for Object {
         // As upstream, what the file mapped of it to the GPU goes with its last handle.
         if self.mapping.disallow(&file) {
             place::forget(&file, self.key());
+            let vm = file.space().lock().vm.clone();
+            if let (Kind::Movable(movable), Some(vm)) = (&self.kind, vm) {
+                movable.remove(&vm);
+            }
         }
     }
 

@@ -93,6 +93,17 @@ impl Objects {
         Ok(unsafe { OwnedFd::from_raw_fd(args.fd) })
     }
 
+    /// A handle of a DMA-buf.
+    pub fn import(&self, fd: &OwnedFd) -> Result<u32, Failure> {
+        let mut args = PrimeHandle {
+            fd: fd.as_raw_fd(),
+            ..Default::default()
+        };
+        call(&self.render, &gem::PRIME_FD_TO_HANDLE, &mut args)
+            .map_err(errno("PRIME_FD_TO_HANDLE"))?;
+        Ok(args.handle)
+    }
+
     /// KFD's handle of an object, mapped at `va`.
     pub fn to_kfd(&self, handle: u32, va: u64) -> Result<u64, Failure> {
         let fd = self.export(handle)?;

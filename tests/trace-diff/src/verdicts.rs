@@ -28,10 +28,10 @@ impl fmt::Display for Kind {
 /// What a difference means.
 const MEANINGS: [&str; 5] = [
     // Where something lies in memory: each driver has its own places.
-    "address", // It changes nothing for what the module does.
+    "address",  // It changes nothing for what the module does.
     "harmless", // The same, and it depends on time whether it is there.
-    TIMING, // The other driver has it for something that the module does not have.
-    "unused", // It is to be mended.
+    TIMING,     // The other driver has it for something that the module does not have.
+    "unused",   // It is to be mended.
     "missing",
 ];
 const TIMING: &str = "timing";

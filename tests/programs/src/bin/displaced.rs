@@ -33,6 +33,8 @@ const STEP: usize = 1024;
 const LEFT: u64 = 48 << 20;
 /// Bytes of the other program's buffers.
 const TAKEN: usize = 16 << 20;
+/// Files that map an object and are closed.
+const FILES: usize = 64;
 /// GPU addresses, far from those that the library uses.
 const PLACES: [u64; 3] = [0x1234_0000_0000, 0x1235_0000_0000, 0x1236_0000_0000];
 const AGAIN: u64 = 0x1237_0000_0000;
@@ -202,6 +204,15 @@ fn run() -> Result<(), Failure> {
         "nothing was evicted",
         kib(&objects.render, "amd-evicted-vram:")? == 0,
     )?;
+
+    // An object keeps no address space of a file that mapped it and is gone.
+    let before = number(used)?;
+    for _ in 0..FILES {
+        let other = Objects::new(rkfd_programs::render_node()?, gpu.id())?;
+        let handle = other.import(&objects.export(fillers[0].0)?)?;
+        other.va(gem::VA_OP_MAP, handle, AGAIN, (0, FILLER as u64))?;
+    }
+    check("files that are gone keep no VRAM", number(used)? <= before)?;
 
     let sums = added.pop().zip(added.into_iter().next());
     let (sums, operand) = sums.ok_or_else(|| Failure::new("there are no objects"))?;
