@@ -43,10 +43,12 @@ def waves(names):
     return " ".join("SQ_WAVE_" + n for n in names.split())
 
 
-# Performance counters of the sequencers, of which so many can be read, and of the register bus.
-def counters(own, readable):
+# Performance counters of the sequencers, of which so many can be read, of the register bus, and of the caches of both
+# levels.
+def counters(own, readable, second):
     shared = "SQ_PERFCOUNTER{16}_SELECT SQ_PERFCOUNTER_CTRL SQ_PERFCOUNTER_CTRL2 GRBM_PERFCOUNTER{2}_SELECT GRBM_PERFCOUNTER{2}_LO GRBM_PERFCOUNTER{2}_HI"
-    return f"{shared} SQ_PERFCOUNTER{{{readable}}}_LO {own}"
+    caches = [f"{block}_PERFCOUNTER{{4}}_{part}" for block in ("TCP", second) for part in ("SELECT", "LO", "HI")]
+    return " ".join([shared, *caches, f"SQ_PERFCOUNTER{{{readable}}}_LO {own}"])
 
 
 def mailboxes(prefix, numbers):
@@ -67,7 +69,7 @@ BLOCKS = {
               "RLC_SAFE_MODE RLC_GPM_STAT RLC_GPU_CLOCK_COUNT_LSB RLC_GPU_CLOCK_COUNT_MSB RLC_CAPTURE_GPU_CLOCK_COUNT "
               "SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG "
               "SPI_GDBG_PER_VMID_CNTL SQ_CONFIG SQ_CONFIG1 SQ_IND_INDEX SQ_IND_DATA SQ_TIMEOUT_CONFIG SPI_WCL_PIPE_PERCENT_GFX SPI_WCL_PIPE_PERCENT_CS{4} TCP_UTCL1_CNTL1 TCP_UTCL1_CNTL2 TCP_WATCH{4}_ADDR_H TCP_WATCH{4}_ADDR_L TCP_WATCH0_CNTL CPC_INT_CNTL CPC_INT_STATUS "
-              + counters("SQ_PERFCOUNTER{16}_HI SQ_PERFCOUNTER_MASK CP_PERFMON_CNTL", 16) +
+              + counters("SQ_PERFCOUNTER{16}_HI SQ_PERFCOUNTER_MASK CP_PERFMON_CNTL", 16, "TCC") +
               " MC_VM_XGMI_LFB_CNTL MC_VM_XGMI_LFB_SIZE SPI_COMPUTE_QUEUE_RESET SPI_CSQ_WF_ACTIVE_STATUS SPI_CSQ_WF_ACTIVE_COUNT_{8} GDS_VMID{16}_BASE GDS_VMID{16}_SIZE GDS_GWS_VMID{16} GDS_OA_VMID{16}"),
     "mmhub_1_8_0": dict(header="mmhub/mmhub_1_8_0", block="Mmhub", doc="Multimedia hub of gfx942: the VM hub of SDMA and IH.",
         users=["amdgpu/mmhub_v1_8.c", "amdgpu/gmc_v9_0.c"], names=VM + " VML2PF0_* VML2VC0_* VMSHAREDPF0_* VMSHAREDVC0_* "
@@ -120,7 +122,7 @@ BLOCKS = {
               "GOLDEN_TSC_COUNT_LOWER GOLDEN_TSC_COUNT_UPPER SH_MEM_BASES SH_MEM_CONFIG SCRATCH_REG{8} GB_ADDR_CONFIG "
               "CC_GC_SHADER_ARRAY_CONFIG GC_USER_SHADER_ARRAY_CONFIG CC_GC_SA_UNIT_DISABLE GC_USER_SA_UNIT_DISABLE "
               "SPI_GDBG_PER_VMID_CNTL SQ_IND_INDEX SQ_IND_DATA SPI_COMPUTE_QUEUE_RESET SPI_CSQ_WF_ACTIVE_STATUS SPI_CSQ_WF_ACTIVE_COUNT_{4} CP_VMID_RESET SDMA0_QUEUE_RESET_REQ SDMA1_QUEUE_RESET_REQ "
-              + counters("CP_PERFMON_CNTL_1", 8) + " " + sdma("SDMA0", "QUEUE", "QUEUE0") + " " + sdma("SDMA1", "QUEUE", "QUEUE0")),
+              + counters("CP_PERFMON_CNTL_1", 8, "GL2C") + " " + sdma("SDMA0", "QUEUE", "QUEUE0") + " " + sdma("SDMA1", "QUEUE", "QUEUE0")),
     "sdma_4_4_2": dict(header="sdma/sdma_4_4_2", block="Sdma", doc="An SDMA engine of gfx942.",
         users=["amdgpu/sdma_v4_4_2.c"], names=sdma("SDMA", "RLC", "GFX")),
     "mmhub_4_1_0": dict(header="mmhub/mmhub_4_1_0", block="Mmhub", doc="Multimedia hub of gfx1201.",
@@ -187,7 +189,8 @@ WANTED = {"SQ_IND_INDEX": None, "CP_HQD_ACTIVE": None, "CP_MES_CNTL": None, "CP_
           "VM_L2_BANK_SELECT_RESERVED_CID2": {"RESERVED_CACHE_PRIVATE_INVALIDATION"},
           "BIF_BX0_INTERRUPT_CNTL": None, "CP_IQ_WAIT_TIME2": None, "GB_ADDR_CONFIG": None, "CPC_INT_CNTL": None, "CPC_INT_STATUS": None, "RLC_SAFE_MODE": None, "SPI_GDBG_PER_VMID_CNTL": None, "TCP_WATCH0_CNTL": None,
           "SQ_PERFCOUNTER_CTRL": None, "SQ_PERFCOUNTER_CTRL2": None, "CP_PERFMON_CNTL": None, "CP_PERFMON_CNTL_1": None,
-          "SQ_PERFCOUNTER0_SELECT": None, "GRBM_PERFCOUNTER0_SELECT": {"PERF_SEL"}}
+          "SQ_PERFCOUNTER0_SELECT": None, "GRBM_PERFCOUNTER0_SELECT": {"PERF_SEL"}, "TCP_PERFCOUNTER0_SELECT": None,
+          "TCC_PERFCOUNTER0_SELECT": None, "GL2C_PERFCOUNTER0_SELECT": None}
 
 
 def expand(word):
