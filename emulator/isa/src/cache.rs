@@ -13,9 +13,11 @@
 //! Milder than hardware: a store drops the line, and so does a load that bypasses the cache; what the chip leaves
 //! in the line then is not documented.
 
-use crate::decode::Scope;
+use crate::decode::counters::returns;
+use crate::decode::{Inst, Scope};
 use crate::memory::{HostPage, PAGE};
 use crate::second::{SecondLevel, Stores};
+use crate::traffic::{Request, Traffic};
 use std::sync::Arc;
 
 /// What the instruction that is being executed reads through.
@@ -32,6 +34,8 @@ pub(crate) enum Path {
 
 /// Bytes of a line of the vector cache.
 pub(crate) const VECTOR_LINE: usize = 128;
+/// Bytes of a line of the scalar cache.
+const SCALAR_LINE: usize = 64;
 
 /// No line lies there: the lowest page of the host is never mapped.
 const NONE: usize = 0;
@@ -54,6 +58,12 @@ impl<const N: usize> Lines<N> {
 
     fn slot(&self, tag: usize) -> usize {
         (tag / N) % self.tags.len()
+    }
+
+    /// Whether the line is there that has byte `at` of a page.
+    fn has(&self, page: &HostPage, at: usize) -> bool {
+        let tag = page.address() + at / N * N;
+        self.tags[self.slot(tag)] == tag
     }
 
     fn clear(&mut self) {
@@ -133,13 +143,15 @@ pub struct Caches {
     // 32 KiB of lines of 128 bytes (CDNA3 ISA, section 1.1; gfx12's is as large).
     vector: Lines<VECTOR_LINE>,
     // 16 KiB of lines of 64 bytes.
-    scalar: Lines<64>,
+    scalar: Lines<SCALAR_LINE>,
     path: Path,
     acquires: [u64; 2],
     /// The one of the XCC, if it has any.
     second: Option<Arc<SecondLevel>>,
     /// It may hold back what the instruction stores.
     holds: bool,
+    /// What waves ask for, while somebody counts it.
+    pub(crate) traffic: Option<Box<Traffic>>,
 }
 
 impl Default for Caches {
@@ -151,6 +163,7 @@ impl Default for Caches {
             acquires: [0; 2],
             second: None,
             holds: false,
+            traffic: None,
         }
     }
 }
@@ -177,9 +190,13 @@ impl Caches {
         }
     }
 
-    /// An instruction of vector memory of a scope is about to be executed.
+    /// An instruction of vector memory is about to be executed.
     #[inline]
-    pub(crate) fn vector(&mut self, scope: Scope) {
+    pub(crate) fn vector(&mut self, i: &Inst) {
+        let scope = i.scope;
+        if let Some(traffic) = &mut self.traffic {
+            traffic.begin(returns(i));
+        }
         self.path = match scope {
             Scope::Wave => Path::Vector,
             _ => Path::Beyond,
@@ -193,6 +210,9 @@ impl Caches {
     /// An instruction of scalar memory is about to be executed.
     #[inline]
     pub(crate) fn scalar(&mut self) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.begin(true);
+        }
         self.path = Path::Scalar;
         self.holds = self.second.is_some();
     }
@@ -209,6 +229,44 @@ impl Caches {
         }
     }
 
+    /// Counts what the instruction asks for, if somebody wants to know: before it is done, which may change what is
+    /// there.
+    #[inline]
+    fn ask(&mut self, page: &HostPage, at: usize, bytes: usize, request: Request) {
+        if self.traffic.is_some() {
+            self.count(page, at, bytes, request);
+        }
+    }
+
+    #[cold]
+    fn count(&mut self, page: &HostPage, at: usize, bytes: usize, request: Request) {
+        let (Some(traffic), Some(second)) = (&mut self.traffic, &self.second) else {
+            return;
+        };
+        let line = match self.path {
+            Path::Scalar => SCALAR_LINE,
+            Path::Vector | Path::Beyond => VECTOR_LINE,
+        };
+        let last = (at + bytes.max(1) - 1).min(PAGE - 1);
+        for first in (at / line * line..=last).step_by(line) {
+            if !traffic.is_new(page.address() + first) {
+                continue;
+            }
+            let hit = request == Request::Read
+                && match self.path {
+                    Path::Vector => self.vector.has(page, first),
+                    Path::Scalar => self.scalar.has(page, first),
+                    Path::Beyond => false,
+                };
+            if self.path != Path::Scalar {
+                traffic.looked(request, hit);
+            }
+            if !hit {
+                traffic.passed_on(request, second.look(page, first));
+            }
+        }
+    }
+
     /// Drops the vector cache's lines.
     pub(crate) fn drop_vector(&mut self) {
         self.vector.clear();
@@ -222,6 +280,7 @@ impl Caches {
     /// Loads 1, 2, 4 or 8 bytes that lie in one page.
     #[inline]
     pub(crate) fn load(&mut self, page: &HostPage, at: usize, bytes: usize) -> u64 {
+        self.ask(page, at, bytes, Request::Read);
         match self.path {
             Path::Vector => self.vector.load(page, at, bytes, self.second.as_deref()),
             Path::Scalar => self.scalar.load(page, at, bytes, self.second.as_deref()),
@@ -243,6 +302,7 @@ impl Caches {
     /// Stores 1, 2, 4 or 8 bytes that lie in one page.
     #[inline]
     pub(crate) fn store(&mut self, page: &HostPage, at: usize, bytes: usize, value: u64) {
+        self.ask(page, at, bytes, Request::Write);
         self.changed(page, at, bytes);
         if let Some(second) = &self.second {
             if self.hold(page) {
@@ -266,6 +326,7 @@ impl Caches {
 
     /// Holds stores to one line back.
     pub(crate) fn store_line(&mut self, page: &HostPage, at: usize, stores: &Stores) {
+        self.ask(page, at, 1, Request::Write);
         self.changed(page, at, 1);
         if let Some(second) = &self.second {
             second.hold(page, at, stores);
@@ -275,6 +336,7 @@ impl Caches {
     /// Memory itself is about to be changed, by an atomic.
     #[inline]
     pub(crate) fn settle(&mut self, page: &HostPage, at: usize, bytes: usize) {
+        self.ask(page, at, bytes, Request::Atomic);
         self.changed(page, at, bytes);
         if let Some(second) = &self.second {
             second.settle(page, at, bytes);
@@ -293,6 +355,7 @@ impl Caches {
     /// The vector cache's line with byte `at` of a page.
     #[inline]
     pub(crate) fn line(&mut self, page: &HostPage, at: usize) -> &[u8; VECTOR_LINE] {
+        self.ask(page, at, 1, Request::Read);
         self.vector.line(page, at, self.second.as_deref())
     }
 }

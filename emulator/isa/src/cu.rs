@@ -11,6 +11,7 @@ use crate::memory::{Env, Tlb, PAGE};
 use crate::second::SecondLevel;
 use crate::tally::Tally;
 use crate::target::{Target, GFX942};
+use crate::traffic::Traffic;
 use std::sync::Arc;
 
 /// Counters since the compute unit was made.
@@ -47,6 +48,8 @@ pub struct ComputeUnit {
     pub(crate) decoded: u64,
     /// What it executes, by kind, while somebody wants to know.
     pub(crate) tally: Option<Tally>,
+    /// What it asks of caches, the same.
+    pub(crate) traffic: Option<Box<Traffic>>,
 }
 
 impl Default for ComputeUnit {
@@ -82,10 +85,12 @@ impl ComputeUnit {
             workgroups: 0,
             decoded: 0,
             tally: None,
+            traffic: None,
         }
     }
 
-    /// The same compute unit on an XCC that has a second-level cache. Where caches are not checked it is not used.
+    /// The same compute unit on an XCC that has a second-level cache. Where caches are neither checked nor counted it is
+    /// not used.
     pub fn above(self, second: Option<Arc<SecondLevel>>) -> Self {
         Self { second, ..self }
     }
@@ -126,6 +131,17 @@ impl ComputeUnit {
         self.tally.take()
     }
 
+    /// Counts what it asks of caches from now on, which needs a second level. Work-groups have caches then, whether
+    /// they are checked or not.
+    pub fn begin_traffic(&mut self) {
+        self.traffic = Some(Box::default());
+    }
+
+    /// What it has asked of caches since then, if it was told to count. It counts no more.
+    pub fn end_traffic(&mut self) -> Option<Box<Traffic>> {
+        self.traffic.take()
+    }
+
     /// Counters.
     pub fn statistics(&self) -> Statistics {
         Statistics {
@@ -161,9 +177,19 @@ impl ComputeUnit {
         Kernel::parse_for(self.target, va, &bytes)
     }
 
+    /// Whether workgroups have caches now.
+    pub(crate) fn has_caches(&self) -> bool {
+        self.checks.caches || self.traffic.is_some()
+    }
+
     /// First-level caches for a workgroup: those of the one that ended last, if it may inherit them.
     pub(crate) fn caches(&mut self, inherits: bool) -> Option<Caches> {
-        if !self.checks.caches {
+        if !self.has_caches() {
+            // Those of work-groups that were counted. Others work on memory itself.
+            self.idle.clear();
+            if let Some(second) = &self.second {
+                second.write_back();
+            }
             return None;
         }
         let fresh = || Caches::above(self.second.clone());

@@ -7,16 +7,17 @@
 //! cache's own want of room. Source: LLVM, AMDGPUUsage, "Memory Model gfx942" (`buffer_wbl2`) and "Memory Model gfx12"
 //! (`global_wb`).
 //!
-//! Milder than hardware: what was only loaded is not kept, and atomics are done in memory.
+//! Milder than hardware: of what was only loaded it has no data but only, while its hits are counted, the line's
+//! address; and atomics are done in memory.
 
 use crate::decode::Scope;
 use crate::memory::HostPage;
+use crate::tags::Tags;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a line.
-pub(crate) const LINE: usize = 128;
+pub(crate) use crate::traffic::LINE;
 /// Parts that have locks of their own.
 const PARTS: usize = 16;
 /// Lines of one part: 4 MiB in all, as of an XCC of CDNA3.
@@ -98,11 +99,14 @@ pub struct SecondLevel {
     lines: AtomicUsize,
     /// The narrowest scope that reaches beyond the cache.
     beyond: Scope,
+    /// Which lines it has, for who counts its hits.
+    tags: Tags,
 }
 
 impl SecondLevel {
-    /// An empty one. `several` says whether the device has several of them, so that its own scope reaches beyond each.
-    pub fn new(several: bool) -> Self {
+    /// An empty one of so many channels. `several` says whether the device has several of them, so that its own scope
+    /// reaches beyond each.
+    pub fn new(several: bool, channels: usize) -> Self {
         Self {
             parts: std::array::from_fn(|_| Mutex::default()),
             lines: AtomicUsize::new(0),
@@ -111,7 +115,14 @@ impl SecondLevel {
             } else {
                 Scope::System
             },
+            tags: Tags::new(channels),
         }
+    }
+
+    /// Looks up the line of a page that holds byte `at`, for who counts: its channel, and whether the line was there,
+    /// which it is afterwards. Memory that the cache may not hold back is uncached.
+    pub(crate) fn look(&self, page: &HostPage, at: usize) -> (usize, bool) {
+        self.tags.look(line_of(page, at).0, page.may_be_held_back())
     }
 
     /// Whether a store of a scope may be held back.

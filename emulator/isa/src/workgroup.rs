@@ -88,7 +88,6 @@ impl<const L: usize> Workgroup<L> {
     where
         Wave<L>: Steps<L>,
     {
-        let mut left = budget;
         if cu.checks.waits {
             self.pending.resize_with(self.waves.len(), Pending::default);
         }
@@ -98,9 +97,31 @@ impl<const L: usize> Workgroup<L> {
         if self.schedule.is_none() {
             self.schedule = schedule(cu, self.id, 0);
         }
+        if !cu.has_caches() {
+            self.caches = None;
+        }
         if self.caches.is_none() {
             self.caches = cu.caches(self.inherits);
         }
+        if let Some(caches) = &mut self.caches {
+            caches.traffic = cu.traffic.take();
+        }
+        let outcome = self.take_turns(cu, env, budget);
+        if let Some(caches) = &mut self.caches {
+            cu.traffic = caches.traffic.take();
+        }
+        if outcome == Outcome::Done {
+            cu.idle.extend(self.caches.take());
+        }
+        outcome
+    }
+
+    /// The same, with what it needs for that.
+    fn take_turns(&mut self, cu: &mut ComputeUnit, env: &mut dyn Env, budget: u64) -> Outcome
+    where
+        Wave<L>: Steps<L>,
+    {
+        let mut left = budget;
         let watches = env.watches();
         // Turns in a row that ended at a global semaphore or barrier.
         let mut vain = 0;
@@ -110,7 +131,6 @@ impl<const L: usize> Workgroup<L> {
                 caches.follow(cu.acquires);
             }
             if self.waves.iter().all(|w| w.state.has_ended()) {
-                cu.idle.extend(self.caches.take());
                 return Outcome::Done;
             }
             self.release_barrier();
@@ -269,6 +289,8 @@ impl<const L: usize> Workgroup<L> {
         let first = cu.code.page(self.vmid, wave.pc, privileged);
         let (mut page, mut here) = (first, number(wave.pc));
         let mut indexed = wave.mode & mode::GPR_INDEX != 0;
+        let traps = &cu.target.traps;
+        let mut raises = wave.raises(traps);
         let mut used = 0;
         while used < slice {
             let pc = wave.pc;

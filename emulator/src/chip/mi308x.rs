@@ -353,6 +353,7 @@ pub const CPX: Chip = Chip {
         wave_size: 64,
         waves_per_simd: 8,
         simds_per_cu: 4,
+        cache_channels: 16,
         lds_size: 64 << 10,
     },
     xcc_nodes: &[1],

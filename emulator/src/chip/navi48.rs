@@ -210,6 +210,7 @@ pub const CHIP: Chip = Chip {
         wave_size: 32,
         waves_per_simd: 16,
         simds_per_cu: 2,
+        cache_channels: 32,
         lds_size: 64 << 10,
     },
     start_up: &[

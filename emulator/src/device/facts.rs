@@ -77,6 +77,8 @@ pub struct GcShape {
     pub waves_per_simd: u32,
     /// SIMDs in a compute unit.
     pub simds_per_cu: u32,
+    /// Channels of the second-level cache.
+    pub cache_channels: u32,
     /// Local data share of a compute unit in bytes.
     pub lds_size: u32,
 }

@@ -52,7 +52,7 @@ fn unit(target: &'static Target, memory: &mut Flat) -> (ComputeUnit, Arc<SecondL
         false => Checks::NONE,
     };
     memory.held_back = caches;
-    let second = Arc::new(SecondLevel::new(false));
+    let second = Arc::new(SecondLevel::new(false, 32));
     let cu = ComputeUnit::with_checks(target, checks).above(Some(second.clone()));
     (cu, second)
 }

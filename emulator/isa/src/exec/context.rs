@@ -137,7 +137,7 @@ impl Context<'_> {
     pub(crate) fn vector(&mut self, i: &Inst) {
         self.watching.begin();
         if let Some(caches) = &mut self.caches {
-            caches.vector(i.scope);
+            caches.vector(i);
         }
     }
 

@@ -21,7 +21,7 @@ impl Device {
     fn new(target: &'static Target, several: bool) -> Self {
         let mut machine = Machine::new();
         machine.device.flat.held_back = true;
-        let second = || Some(Arc::new(SecondLevel::new(several)));
+        let second = || Some(Arc::new(SecondLevel::new(several, 16)));
         let unit = |second: &Option<_>| ComputeUnit::for_target(target).above(second.clone());
         let (one, other) = (second(), second());
         Self {
@@ -133,7 +133,7 @@ fn without_caches_nothing_is_held_back() {
     for target in [&GFX942, &GFX1201] {
         let mut machine = Machine::new();
         machine.device.flat.held_back = true;
-        let second = Some(Arc::new(SecondLevel::new(true)));
+        let second = Some(Arc::new(SecondLevel::new(true, 16)));
         let mut cu = ComputeUnit::with_checks(target, Checks::NONE).above(second);
         machine.run(&mut cu, &stored(target, "", ""));
         assert_eq!(machine.word(0), NEW, "{}", target.name);

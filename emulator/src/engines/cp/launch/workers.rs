@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 /// The workers.
 pub struct Units {
     line: Arc<Line>,
-    /// The XCCs' second-level caches, if caches are modelled.
+    /// The XCCs' second-level caches, which are used while caches are modelled or counted.
     second: Arc<[Arc<SecondLevel>]>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -75,9 +75,9 @@ impl Units {
             data: Default::default(),
             cleanings: Cleanings::new(xccs),
         });
-        let caches = if checks.caches { xccs } else { 0 };
-        let second: Arc<[_]> = (0..caches)
-            .map(|_| Arc::new(SecondLevel::new(xccs > 1)))
+        let channels = facts.gc.cache_channels as usize;
+        let second: Arc<[_]> = (0..xccs)
+            .map(|_| Arc::new(SecondLevel::new(xccs > 1, channels)))
             .collect();
         let threads = (0..processors.saturating_sub(1).max(1)).filter_map(|n| {
             let (line, wake, second) = (line.clone(), wake.clone(), second.clone());
