@@ -7,6 +7,7 @@ use rkfd_isa_testkit::*;
 
 mod first;
 mod second;
+mod traffic;
 
 /// What the other agent stores, and where it was 0.
 const NEW: u32 = 7;
@@ -36,6 +37,8 @@ impl Env for Shared {
 struct Machine {
     device: Shared,
     code: u64,
+    /// Work-items of a program.
+    items: u16,
 }
 
 impl Machine {
@@ -46,10 +49,11 @@ impl Machine {
         Self {
             device: Shared { flat, data },
             code,
+            items: 1,
         }
     }
 
-    /// Runs a program of one work-item to its end on a compute unit.
+    /// Runs a program of one work-group to its end on a compute unit.
     fn run(&mut self, cu: &mut ComputeUnit, text: &str) {
         let target = cu.target();
         let lanes = if target.name == "gfx942" { 64 } else { 32 };
@@ -73,8 +77,8 @@ impl Machine {
         let kernel = cu.kernel(&mut self.device, 0, self.code);
         let kernel = &kernel.expect("descriptor");
         let dispatch = Dispatch {
-            workgroup_size: [1, 1, 1],
-            grid_size: [1, 1, 1],
+            workgroup_size: [self.items, 1, 1],
+            grid_size: [self.items.into(), 1, 1],
             kernarg_address: self.device.data,
             apertures: APERTURES,
             ..Dispatch::default()
