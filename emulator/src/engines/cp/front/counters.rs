@@ -30,7 +30,7 @@ pub(crate) use event::Scheme;
 pub(crate) use register::is_counters;
 use register::Counters as Register;
 use rkfd_hw::regs::RegInfo;
-use rkfd_isa::Tally;
+use rkfd_isa::{Tally, Traffic};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -87,7 +87,7 @@ impl Counters {
     /// Reads a register, if it is one of these, by GRBM_GFX_INDEX.
     pub fn read(&self, xcc: u8, reg: &RegInfo, index: u32) -> Option<u32> {
         let register = Register::of(reg)?;
-        Some(self.core(xcc)?.read(register, (self.scheme.chosen)(index)))
+        Some(self.core(xcc)?.read(register, index))
     }
 
     /// Writes a register, if it is one of these, by GRBM_GFX_INDEX.
@@ -104,7 +104,7 @@ impl Counters {
         let register = Register::of(reg)?;
         let times = self.times(xcc);
         let mut core = self.core(xcc)?;
-        let done = core.write(register, value, (self.scheme.chosen)(index), &times);
+        let done = core.write(register, value, index, &times);
         if let Some((on, _)) = self.xccs.get(usize::from(xcc)) {
             on.store(core.counts(), Ordering::Release);
         }
@@ -143,6 +143,18 @@ impl Counters {
     pub fn executed(&self, xcc: u8, place: Place, tally: &Tally) {
         if let Some(mut core) = self.core(xcc) {
             core.add(place, |event| event.of_instructions(tally));
+        }
+    }
+
+    /// Whether look-ups in an XCC's caches are counted.
+    pub fn count_lookups(&self, xcc: u8) -> bool {
+        self.are_on(xcc) && self.core(xcc).is_some_and(|core| core.counts_lookups())
+    }
+
+    /// A work-group's waves have asked caches for something.
+    pub fn asked(&self, xcc: u8, place: Place, traffic: &Traffic) {
+        if let Some(mut core) = self.core(xcc) {
+            core.add_traffic(place, traffic);
         }
     }
 

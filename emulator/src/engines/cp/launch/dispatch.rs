@@ -425,14 +425,9 @@ impl Dispatch {
             let done = cu.statistics().instructions;
             let steps = self.env.pause().steps();
             let slice = if steps { 1 } else { left.min(SLICE) };
-            if self.is_counted() {
-                cu.begin_tally();
-            }
+            self.begin_count(cu);
             let outcome = group.run(cu, &mut window, slice);
-            if let Some((tally, seat)) = cu.end_tally().zip(window.seat.as_ref()) {
-                let place = seat.taken.unit();
-                self.counters.executed(self.share.xcc, place, &tally);
-            }
+            self.end_count(cu, window.seat.as_ref());
             // To come back from memory alone is no progress.
             if !group.is_moving() {
                 self.had_turn.store(true, Ordering::Release);

@@ -4,13 +4,13 @@
 
 use super::super::slot::Slot;
 use super::super::waves::Place;
-use super::event::{of_bus, Chosen, Control, Event, Scheme};
+use super::event::{Block, Chosen, Control, Event, Instances, Scheme, BUS};
 use super::register::{Counters as Register, Who};
 use crate::device::facts::GcShape;
 use crate::device::Refused;
-use rkfd_hw::regs::gc_9_4_3::SQ_PERFCOUNTER0_SELECT as Select;
-use rkfd_hw::regs::gc_9_4_3::{CP_PERFMON_CNTL as State, GRBM_PERFCOUNTER0_SELECT as BusSelect};
+use rkfd_hw::regs::gc_9_4_3::CP_PERFMON_CNTL as State;
 use rkfd_hw::regs::Value;
+use rkfd_isa::Traffic;
 
 /// `CP_PERFMON_STATE` of Linux's `soc24_enum.h`.
 mod state {
@@ -18,11 +18,6 @@ mod state {
     pub const START: u32 = 1;
     pub const STOP: u32 = 2;
 }
-
-/// SQ_PERFCOUNTERn_SELECT of a sequencer.
-const SELECTS: usize = 16;
-/// The register bus' counters.
-const OF_BUS: usize = 2;
 
 /// Cycles so far: all, those in which the XCC was busy, and each engine.
 pub(super) struct Times {
@@ -59,17 +54,17 @@ impl Counter {
     }
 }
 
-/// What programs the counters of a sequencer, or of the bus, and they.
+/// What programs the counters of an instance of a block, and they.
 struct Bank {
     selects: Vec<u32>,
     counters: Vec<Counter>,
 }
 
 impl Bank {
-    fn new(selects: usize, counters: usize) -> Self {
+    fn new(block: &Block) -> Self {
         Self {
-            selects: vec![0; selects],
-            counters: vec![Counter::IDLE; counters],
+            selects: vec![0; block.counters * block.selects],
+            counters: vec![Counter::IDLE; block.counters],
         }
     }
 
@@ -91,6 +86,12 @@ impl Bank {
         }
     }
 
+    fn add(&mut self, what: impl Fn(Event) -> u64) {
+        for counter in &mut self.counters {
+            counter.value += what(counter.event);
+        }
+    }
+
     fn choose(&mut self, at: usize, event: Event, all: u64, busy: u64) {
         if let Some(counter) = self.counters.get_mut(at) {
             counter.event = event;
@@ -99,15 +100,48 @@ impl Bank {
     }
 }
 
-/// A sequencer: of an engine, or of some compute units.
-struct Sequencer {
+/// An instance of a block.
+struct Instance {
+    who: Who,
     engine: u32,
     array: u32,
     unit: u32,
     bank: Bank,
 }
 
-impl Sequencer {
+impl Instance {
+    fn all(who: Who, block: &Block, shape: &GcShape) -> Vec<Self> {
+        let (engines, arrays, units) = match block.instances {
+            Instances::One => (1, 1, 1),
+            Instances::Engines => (shape.engines, 1, 1),
+            Instances::Units(each) => (
+                shape.engines,
+                shape.arrays_per_engine,
+                shape.cus_per_array.div_ceil(each),
+            ),
+            Instances::Channels => (1, 1, shape.cache_channels),
+        };
+        let places = (0..engines).flat_map(|engine| (0..arrays).map(move |array| (engine, array)));
+        let places = places.flat_map(|place| (0..units).map(move |unit| (place, unit)));
+        let instance = |((engine, array), unit)| Self {
+            who,
+            engine,
+            array,
+            unit,
+            bank: Bank::new(block),
+        };
+        places.map(instance).collect()
+    }
+
+    /// Its cycles with waves, as far as it has any.
+    fn busy(&self, times: &Times) -> u64 {
+        let engine = times.engines.get(self.engine as usize);
+        match self.who {
+            Who::Bus => times.busy,
+            _ => engine.copied().unwrap_or(0),
+        }
+    }
+
     fn is(&self, chosen: Chosen) -> bool {
         let fits = |wanted: Option<u32>, own| wanted.is_none_or(|wanted| wanted == own);
         fits(chosen.engine, self.engine)
@@ -124,34 +158,20 @@ pub(super) struct Core {
     pub index: u32,
     state: u32,
     control: Control,
-    sequencers: Vec<Sequencer>,
-    bus: Bank,
+    instances: Vec<Instance>,
 }
 
 impl Core {
     pub fn new(scheme: &'static Scheme, shape: &GcShape) -> Self {
-        let mut sequencers = Vec::new();
-        let (arrays, units) = match scheme.units {
-            0 => (1, 1),
-            each => (shape.arrays_per_engine, shape.cus_per_array.div_ceil(each)),
-        };
-        for engine in 0..shape.engines {
-            let all = (0..arrays).flat_map(|array| (0..units).map(move |unit| (array, unit)));
-            sequencers.extend(all.map(|(array, unit)| Sequencer {
-                engine,
-                array,
-                unit,
-                bank: Bank::new(SELECTS, scheme.counters),
-            }));
-        }
+        let all = [Who::Bus, Who::Sequencer, Who::Vector, Who::Second];
+        let instances = all.map(|who| Instance::all(who, block(scheme, who), shape));
         Self {
             scheme,
             shape: *shape,
             index: 0,
             state: 0,
             control: Control::default(),
-            sequencers,
-            bus: Bank::new(OF_BUS, OF_BUS),
+            instances: instances.into_iter().flatten().collect(),
         }
     }
 
@@ -175,31 +195,51 @@ impl Core {
         self.counts() && enabled && (scheme.takes)(&self.control, hqd, vmid)
     }
 
+    /// Whether one of its counters counts look-ups in caches.
+    pub fn counts_lookups(&self) -> bool {
+        let mut all = self.instances.iter().flat_map(|i| &i.bank.counters);
+        self.counts() && all.any(|counter| matches!(counter.event, Event::Lookups(_)))
+    }
+
     /// Adds to the counters of the sequencer that a compute unit has.
     pub fn add(&mut self, place: Place, what: impl Fn(Event) -> u64) {
-        if !self.counts() || !(self.scheme.counts)(&self.control, place.array, place.cu) {
-            return;
-        }
-        let own = match self.scheme.units {
-            0 => (place.engine, 0, 0),
-            each => (place.engine, place.array, place.cu / each),
-        };
-        let mut all = self.sequencers.iter_mut();
-        if let Some(sequencer) = all.find(|s| (s.engine, s.array, s.unit) == own) {
-            for counter in &mut sequencer.bank.counters {
-                counter.value += what(counter.event);
-            }
+        if self.counts() && (self.scheme.counts)(&self.control, place.array, place.cu) {
+            self.add_to(Who::Sequencer, place, what);
         }
     }
 
-    /// A register's value.
-    pub fn read(&self, register: Register, chosen: Chosen) -> u32 {
-        let bank = |who| match who {
-            Who::Bus => Some(&self.bus),
-            Who::Sequencer => {
-                let mut all = self.sequencers.iter();
-                all.find(|s| s.is(chosen)).map(|s| &s.bank)
-            }
+    /// Adds what a compute unit has asked of caches.
+    pub fn add_traffic(&mut self, place: Place, traffic: &Traffic) {
+        if !self.counts() {
+            return;
+        }
+        let vector = traffic.vector();
+        self.add_to(Who::Vector, place, |event| event.of_lookups(vector));
+        let channels = self.instances.iter_mut().filter(|i| i.who == Who::Second);
+        for (channel, lookups) in channels.zip(traffic.channels()) {
+            channel.bank.add(|event| event.of_lookups(lookups));
+        }
+    }
+
+    fn add_to(&mut self, who: Who, place: Place, what: impl Fn(Event) -> u64) {
+        let own = match block(self.scheme, who).instances {
+            Instances::Units(each) => (place.engine, place.array, place.cu / each),
+            Instances::Engines => (place.engine, 0, 0),
+            Instances::One | Instances::Channels => (0, 0, 0),
+        };
+        let mut all = self.instances.iter_mut().filter(|i| i.who == who);
+        if let Some(instance) = all.find(|i| (i.engine, i.array, i.unit) == own) {
+            instance.bank.add(what);
+        }
+    }
+
+    /// A register's value, by GRBM_GFX_INDEX.
+    pub fn read(&self, register: Register, index: u32) -> u32 {
+        let bank = |who| {
+            let chosen = (block(self.scheme, who).chosen)(index);
+            let mut all = self.instances.iter();
+            let found = all.find(|i| i.who == who && i.is(chosen));
+            found.map(|i| &i.bank)
         };
         match register {
             Register::State => self.state,
@@ -217,7 +257,7 @@ impl Core {
         }
     }
 
-    /// Writes a register.
+    /// Writes a register, by GRBM_GFX_INDEX.
     ///
     /// # Errors
     /// The register can't be written, or the value has no meaning that is modelled.
@@ -225,7 +265,7 @@ impl Core {
         &mut self,
         register: Register,
         value: u32,
-        chosen: Chosen,
+        index: u32,
         times: &Times,
     ) -> Result<(), Refused> {
         match register {
@@ -234,19 +274,7 @@ impl Core {
             Register::Second => self.control.second = value,
             Register::Mask => self.control.mask = value,
             Register::Value(..) => return Err(Refused::ReadOnly),
-            Register::Select(Who::Bus, n) => {
-                let number = Value::<BusSelect>::new(value).get(BusSelect::PERF_SEL);
-                let event = of_bus(number);
-                if let Some(select) = self.bus.selects.get_mut(n) {
-                    *select = value;
-                }
-                let none = event.unwrap_or(Event::None);
-                self.bus.choose(n, none, times.all, times.busy);
-                if event.is_none() {
-                    return undefined(format!("GRBM's event {number} is not modelled"));
-                }
-            }
-            Register::Select(Who::Sequencer, n) => return self.select(n, value, chosen, times),
+            Register::Select(who, n) => return self.select((who, n), value, index, times),
         }
         Ok(())
     }
@@ -260,56 +288,61 @@ impl Core {
         }
         let both = (Self::state_of(self.state), after);
         let sample = new.is_set(State::PERFMON_SAMPLE_ENABLE);
-        self.bus.change(both, sample, times.all, times.busy);
-        for sequencer in &mut self.sequencers {
-            let busy = times.engines.get(sequencer.engine as usize).copied();
-            sequencer
-                .bank
-                .change(both, sample, times.all, busy.unwrap_or(0));
+        for instance in &mut self.instances {
+            let busy = instance.busy(times);
+            instance.bank.change(both, sample, times.all, busy);
         }
         self.state = value;
         Ok(())
     }
 
-    /// SQ_PERFCOUNTERn_SELECT.
+    /// A SELECT register.
     fn select(
         &mut self,
-        n: usize,
+        (who, n): (Who, usize),
         value: u32,
-        chosen: Chosen,
+        index: u32,
         times: &Times,
     ) -> Result<(), Refused> {
-        let scheme = self.scheme;
-        let number = Value::<Select>::new(value).get(Select::PERF_SEL);
-        let (bits, wanted, other) = scheme.select;
-        let leads = n % scheme.selects == 0;
-        let found = match number {
-            0 => Ok(Event::None),
+        let block = block(self.scheme, who);
+        let (name, number, chosen) = (block.name, (block.number)(value), (block.chosen)(index));
+        let (bits, wanted, other) = block.select;
+        let leads = n % block.selects == 0;
+        let found = match (block.event)(number) {
+            // What a select holds after a reset: nothing is counted, but by the bus, whose event 0 is cycles.
+            None if number == 0 => Ok(Event::None),
             _ if !leads => undefined(format!(
-                "SQ_PERFCOUNTER{n}_SELECT is for streams of samples"
+                "{name}_PERFCOUNTER{n}_SELECT is for streams of samples"
             )),
             _ if value & bits != wanted => {
-                undefined(format!("SQ_PERFCOUNTER{n}_SELECT asks for {other}"))
+                undefined(format!("{name}_PERFCOUNTER{n}_SELECT asks for {other}"))
             }
-            _ => (scheme.event)(number).map_or_else(
-                || undefined(format!("SQ's event {number} is not modelled")),
-                Ok,
-            ),
+            None => undefined(format!("{name}'s event {number} is not modelled")),
+            Some(event) => Ok(event),
         };
         let event = found.as_ref().copied().unwrap_or(Event::None);
-        for sequencer in self.sequencers.iter_mut().filter(|s| s.is(chosen)) {
-            let busy = times.engines.get(sequencer.engine as usize).copied();
-            if let Some(select) = sequencer.bank.selects.get_mut(n) {
+        let all = self.instances.iter_mut();
+        for instance in all.filter(|i| i.who == who && i.is(chosen)) {
+            let busy = instance.busy(times);
+            if let Some(select) = instance.bank.selects.get_mut(n) {
                 *select = value;
             }
             if leads {
-                let at = n / scheme.selects;
-                sequencer
-                    .bank
-                    .choose(at, event, times.all, busy.unwrap_or(0));
+                let at = n / block.selects;
+                instance.bank.choose(at, event, times.all, busy);
             }
         }
         found.map(|_| ())
+    }
+}
+
+/// A block's counters.
+fn block(scheme: &'static Scheme, who: Who) -> &'static Block {
+    match who {
+        Who::Bus => &BUS,
+        Who::Sequencer => &scheme.sequencer,
+        Who::Vector => &scheme.vector,
+        Who::Second => &scheme.second,
     }
 }
 

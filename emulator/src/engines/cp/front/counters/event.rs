@@ -3,7 +3,9 @@
 //! What a counter can count, and how a generation numbers it.
 
 use super::super::slot::Slot;
-use rkfd_isa::{Issue, Tally};
+use rkfd_hw::regs::gc_9_4_3::GRBM_PERFCOUNTER0_SELECT as BusSelect;
+use rkfd_hw::regs::Value;
+use rkfd_isa::{Issue, Lookup, Lookups, Tally};
 
 /// What a counter counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,8 @@ pub(crate) enum Event {
     Instructions,
     /// Those of some kinds.
     InstructionsOf(&'static [Issue]),
+    /// Look-ups of some kinds in the block's cache.
+    Lookups(&'static [Lookup]),
 }
 
 /// Waves of a work-group.
@@ -41,6 +45,14 @@ impl Event {
         }
     }
 
+    /// What look-ups in the block's cache add.
+    pub fn of_lookups(self, lookups: &Lookups) -> u64 {
+        match self {
+            Self::Lookups(kinds) => lookups.of(kinds),
+            _ => 0,
+        }
+    }
+
     /// What waves add that begin.
     pub fn of_waves(self, waves: Waves) -> u64 {
         match self {
@@ -51,7 +63,7 @@ impl Event {
     }
 }
 
-/// The sequencers that GRBM_GFX_INDEX chooses; `None` where all are.
+/// The instances of a block that GRBM_GFX_INDEX chooses; `None` where all are.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Chosen {
     pub engine: Option<u32>,
@@ -67,22 +79,49 @@ pub(crate) struct Control {
     pub mask: u32,
 }
 
+/// Where the instances of a block are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Instances {
+    /// One of an XCC.
+    One,
+    /// One of a shader engine.
+    Engines,
+    /// One of so many compute units.
+    Units(u32),
+    /// One of a channel of the second-level cache.
+    Channels,
+}
+
+/// A block that has counters.
+pub(crate) struct Block {
+    /// How the names of its registers begin.
+    pub name: &'static str,
+    /// Where its instances are.
+    pub instances: Instances,
+    /// The instances that GRBM_GFX_INDEX chooses.
+    pub chosen: fn(u32) -> Chosen,
+    /// Counters of an instance.
+    pub counters: usize,
+    /// A counter has so many SELECT registers, of which the first says what it counts.
+    pub selects: usize,
+    /// The event's number in that.
+    pub number: fn(u32) -> u32,
+    /// The other bits of it that must have one value, that value, and what others ask for.
+    pub select: (u32, u32, &'static str),
+    /// The event of a number; `None` if it isn't modelled.
+    pub event: fn(u32) -> Option<Event>,
+}
+
 /// The counters of a generation.
 pub(crate) struct Scheme {
-    /// Compute units of a sequencer that counts by itself; 0 where a whole engine has one.
-    pub units: u32,
-    /// SQ_PERFCOUNTERn_SELECT of how many selects what the nth counter counts.
-    pub selects: usize,
-    /// Counters of a sequencer.
-    pub counters: usize,
     /// MHz of the engine's clock.
     pub mhz: u32,
-    /// The sequencers that GRBM_GFX_INDEX chooses.
-    pub chosen: fn(u32) -> Chosen,
-    /// A sequencer's event of a number; `None` if it isn't modelled.
-    pub event: fn(u32) -> Option<Event>,
-    /// The bits of SQ_PERFCOUNTER0_SELECT that must have one value, that value, and what others ask for.
-    pub select: (u32, u32, &'static str),
+    /// Those of sequencers.
+    pub sequencer: Block,
+    /// Those of compute units' vector caches.
+    pub vector: Block,
+    /// Those of the second-level cache.
+    pub second: Block,
     /// Whether a queue's waves are counted under a VMID by SQ's control registers, but for its own
     /// COMPUTE_PERFCOUNT_ENABLE.
     pub takes: fn(&Control, Slot, u8) -> bool,
@@ -92,11 +131,28 @@ pub(crate) struct Scheme {
     pub counts: fn(&Control, array: u32, unit: u32) -> bool,
 }
 
-/// GRBM's event of a number (`GRBM_PERF_SEL` of Linux's `vega10_enum.h` and `soc24_enum.h`).
-pub(crate) fn of_bus(number: u32) -> Option<Event> {
-    Some(match number {
-        0 => Event::Cycles,
-        2 => Event::BusyCycles,
-        _ => return None,
-    })
-}
+/// What selects of caches' blocks may have beside the event's number: nothing.
+pub(crate) const ONE_EVENT: &str = "a second event, or a mode that is not modelled";
+
+/// The register bus' counters, which are the same on all chips (`GRBM_PERF_SEL` of Linux's `vega10_enum.h` and
+/// `soc24_enum.h`).
+pub(crate) static BUS: Block = Block {
+    name: "GRBM",
+    instances: Instances::One,
+    chosen: |_| Chosen {
+        engine: None,
+        array: None,
+        unit: None,
+    },
+    counters: 2,
+    selects: 1,
+    number: |select| Value::<BusSelect>::new(select).get(BusSelect::PERF_SEL),
+    select: (0, 0, ""),
+    event: |number| {
+        Some(match number {
+            0 => Event::Cycles,
+            2 => Event::BusyCycles,
+            _ => return None,
+        })
+    },
+};

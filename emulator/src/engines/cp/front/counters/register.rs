@@ -9,6 +9,10 @@ use rkfd_hw::regs::RegInfo;
 pub(super) enum Who {
     Sequencer,
     Bus,
+    /// A compute unit's vector cache (TCP).
+    Vector,
+    /// A channel of the second-level cache (TCC, on gfx12 GL2C).
+    Second,
 }
 
 /// A register.
@@ -39,9 +43,13 @@ impl Counters {
             "SQ_PERFCOUNTER_MASK" => return Some(Self::Mask),
             _ => {}
         }
-        let (who, rest) = match name.strip_prefix("SQ_PERFCOUNTER") {
-            Some(rest) => (Who::Sequencer, rest),
-            None => (Who::Bus, name.strip_prefix("GRBM_PERFCOUNTER")?),
+        let (block, rest) = name.split_once("_PERFCOUNTER")?;
+        let who = match block {
+            "SQ" => Who::Sequencer,
+            "GRBM" => Who::Bus,
+            "TCP" => Who::Vector,
+            "TCC" | "GL2C" => Who::Second,
+            _ => return None,
         };
         let (number, what) = rest.split_once('_')?;
         let number = number.parse().ok()?;

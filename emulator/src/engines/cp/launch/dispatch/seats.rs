@@ -7,6 +7,7 @@ use crate::engines::cp::front::counters::event::Waves;
 use crate::engines::cp::front::waves::Occupant;
 use crate::engines::cp::launch::group::Group;
 use crate::engines::cp::launch::window::Seat;
+use rkfd_isa::ComputeUnit;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -38,6 +39,30 @@ impl Dispatch {
         let vmid = self.vmid.load(Ordering::Acquire);
         let (counters, xcc) = (&self.counters, self.share.xcc);
         counters.are_on(xcc) && counters.count(xcc, self.slot(), vmid, self.counted)
+    }
+
+    /// A work-group is about to run: what it does is counted if somebody wants to know. While somebody counts look-ups,
+    /// all waves of the XCC have caches.
+    pub(super) fn begin_count(&self, cu: &mut ComputeUnit) {
+        if self.is_counted() {
+            cu.begin_tally();
+        }
+        if self.counters.count_lookups(self.share.xcc) {
+            cu.begin_traffic();
+        }
+    }
+
+    /// It has run.
+    pub(super) fn end_count(&self, cu: &mut ComputeUnit, seat: Option<&Seat>) {
+        let (tally, traffic) = (cu.end_tally(), cu.end_traffic());
+        let Some((tally, seat)) = tally.zip(seat) else {
+            return;
+        };
+        let place = seat.taken.unit();
+        self.counters.executed(self.share.xcc, place, &tally);
+        if let Some(traffic) = traffic {
+            self.counters.asked(self.share.xcc, place, &traffic);
+        }
     }
 
     /// Where the waves of a work-group are.
