@@ -10,12 +10,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// SET_UCONFIG_REG of one register, as an offset from the first one.
-fn set(register: u32, value: u32) -> [u32; 3] {
+pub(crate) fn set(register: u32, value: u32) -> [u32; 3] {
     [0xc001_7900, register, value]
 }
 
 /// COPY_DATA of a register by its address.
-fn copy(select: u32, register: u32, to: u64) -> [u32; 6] {
+pub(crate) fn copy(select: u32, register: u32, to: u64) -> [u32; 6] {
     [
         0xc004_4000,
         select,
@@ -26,14 +26,14 @@ fn copy(select: u32, register: u32, to: u64) -> [u32; 6] {
     ]
 }
 
-const INDEX: u32 = 0x200;
-const STATE: u32 = 0x1808;
+pub(crate) const INDEX: u32 = 0x200;
+pub(crate) const STATE: u32 = 0x1808;
 const SELECT: u32 = 0x19c0;
 const VALUE: u32 = 0xd1c0;
 /// GRBM_GFX_INDEX: all.
-const ALL: [u32; 3] = [0xc001_7900, INDEX, 0xe000_0000];
+pub(crate) const ALL: [u32; 3] = [0xc001_7900, INDEX, 0xe000_0000];
 /// EVENT_WRITE of CS_PARTIAL_FLUSH.
-const FLUSH: [u32; 2] = [0xc000_4600, 0x407];
+pub(crate) const FLUSH: [u32; 2] = [0xc000_4600, 0x407];
 /// SET_SH_REG of COMPUTE_PERFCOUNT_ENABLE.
 const ENABLE: [u32; 3] = [0xc001_7600, 0x20b, 1];
 /// The shader engines of an XCC.
@@ -56,7 +56,7 @@ pub fn start_gfx942(events: &[u32]) -> Vec<u32> {
 }
 
 /// How each program ends that starts counters.
-fn begin() -> Vec<u32> {
+pub(crate) fn begin() -> Vec<u32> {
     let mut words = [ALL, ENABLE, set(STATE, 0), set(STATE, 1)].concat();
     words.extend(FLUSH);
     words

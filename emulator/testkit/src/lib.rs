@@ -2,6 +2,7 @@
 
 //! A guest without a virtual machine: RAM, registers by name, page tables by hand.
 
+pub mod cache_counters;
 pub mod code;
 pub mod counters;
 pub mod fairness;

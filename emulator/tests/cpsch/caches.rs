@@ -118,7 +118,7 @@ fn acquire_mem_drops_the_caches_that_it_names() {
 }
 
 /// Lets the second-level cache hold a page of the process back.
-fn hold_back(p: &Process<'_>, va: u64) {
+pub fn hold_back(p: &Process<'_>, va: u64) {
     p.map_page(va, p.at(va), CACHED);
 }
 

@@ -2,11 +2,15 @@
 
 //! Performance counters: a program counts what its waves do by AMD's packets.
 
+use crate::caches::hold_back;
 use crate::dispatches::vadd;
 use crate::queues::*;
 use crate::rig::Rig;
 use crate::vendor::pm4_ib;
+use rkfd_emulator::chip::device::Checks;
+use rkfd_emulator_testkit::cache_counters::{channels, sums as counted, vector, Block};
 use rkfd_emulator_testkit::counters::{read_gfx942, start_gfx942, stop_gfx942, Mix};
+use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 
 /// rocprofiler-sdk's SQ_WAVES, SQ_INSTS, _VALU, _VMEM_WR, _VMEM_RD, _SALU, _SMEM, _FLAT and _BRANCH of gfx942.
@@ -140,5 +144,88 @@ fn other_registers_are_not_modelled_for_a_program() {
     let words = [0xc001_7900, 0x40, 1];
     q.push(pm4_ib(p.new_words(&words), words.len(), 0));
     rig.faulted("register 0xc040 is not modelled for a process");
+    rig.driver_is_right();
+}
+
+/// Starts four events of caches, runs a vector addition twice, and gives the sums after each run. Its three arrays may be
+/// held back by the second-level cache.
+fn twice(block: &Block, events: [u32; 4], checks: Checks) -> [Vec<u64>; 2] {
+    let rig = Rig::spx_checking(checks);
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let done = p.signal(0);
+    let (packet, sums, expected) = vadd(&p, 256 * GROUPS, 1, done);
+    let words = p.words(packet.get(KernelDispatch::KERNARG_ADDRESS), 6);
+    for array in words.chunks(2) {
+        let va = u64::from(array[0]) | (u64::from(array[1]) << 32);
+        (0..BYTES)
+            .step_by(4096)
+            .for_each(|at| hold_back(&p, va + at));
+    }
+    run(&rig, &[(&p, &[&q])]);
+    execute(&q, &block.start(&events));
+    let read = || {
+        let count = XCCS * events.len() * block.read.len();
+        let to = p.alloc(count as u64 * 8);
+        execute(&q, &block.read(XCCS as u32, events.len(), to));
+        counted(&p.words(to, count * 2), events.len(), block.read.len())
+    };
+    assert_eq!(read(), [0; 4], "nothing has run");
+    let both = [(); 2].map(|()| {
+        p.set_value(done, 1);
+        q.push(packet.0);
+        p.wait(done);
+        read()
+    });
+    assert!(p.words(sums, expected.len()) == expected, "the CPU's sums");
+    rig.clean();
+    both
+}
+
+/// Work-groups of four waves, and what each array of theirs takes: two lines of 128 bytes for a wave.
+const GROUPS: u32 = 42;
+const BYTES: u64 = 256 * 4 * GROUPS as u64;
+const WAVES: u64 = 4 * GROUPS as u64;
+
+#[test]
+fn vector_caches_count_the_lines_that_a_wave_asks_for() {
+    for checks in [Checks::default(), Checks::NONE] {
+        // TCP_TOTAL_CACHE_ACCESSES, TCP_TCC_READ_REQ, TCP_TCC_WRITE_REQ and TCP_TCC_ATOMIC_WITHOUT_RET_REQ.
+        let [first, both] = twice(&vector(true), [60, 65, 66, 68], checks);
+        // Two loads and a store of 64 dwords, of lines that nobody else asks for.
+        assert_eq!(first, [6 * WAVES, 4 * WAVES, 2 * WAVES, 0]);
+        // The packet's acquire fence has dropped them.
+        assert_eq!(both, first.iter().map(|n| 2 * n).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn channels_find_what_was_there_before() {
+    for checks in [Checks::default(), Checks::NONE] {
+        // TCC_READ, TCC_WRITE, TCC_HIT and TCC_MISS.
+        let [first, both] = twice(&channels(true), [12, 13, 17, 19], checks);
+        let second: Vec<u64> = both.iter().zip(&first).map(|(b, a)| b - a).collect();
+        for run in [&first, &second] {
+            assert_eq!((run[1], run[2] + run[3]), (2 * WAVES, run[0] + run[1]));
+            // Scalar loads of the arguments and the packet are a few lines for a work-group.
+            let scalar = run[0] - 4 * WAVES;
+            assert!((1..=8 * u64::from(GROUPS)).contains(&scalar), "{scalar}");
+        }
+        let scalar = second[0] - 4 * WAVES;
+        assert!(first[3] >= 6 * WAVES, "nothing was there: {first:?}");
+        assert!(second[2] >= 6 * WAVES, "all was there: {second:?}");
+        assert!(second[3] <= scalar, "but uncached arguments: {second:?}");
+    }
+}
+
+#[test]
+fn cycles_of_a_cache_are_not_modelled() {
+    let rig = Rig::spx();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    run(&rig, &[(&p, &[&q])]);
+    // TCC_CYCLE.
+    execute(&q, &channels(true).start(&[1]));
+    rig.faulted("TCC's event 1 is not modelled");
     rig.driver_is_right();
 }

@@ -71,12 +71,12 @@ impl Rig {
 
     /// The same with a trace.
     pub fn traced(rules: &[&str], trace: Arc<Trace>) -> Self {
-        Self::reporting(Name::Mi308xCpx, rules, trace, Report::new(None))
+        Self::checking(Name::Mi308xCpx, rules, trace, Checks::default())
     }
 
-    /// Of a chip.
-    fn reporting(name: Name, rules: &[&str], trace: Arc<Trace>, report: Arc<Report>) -> Self {
-        let chip = name.chip();
+    /// Of a chip, which looks in programs for some faults.
+    fn checking(name: Name, rules: &[&str], trace: Arc<Trace>, checks: Checks) -> Self {
+        let (chip, report) = (name.chip(), Report::new(None));
         let config = Config {
             chip,
             vram_size: VRAM,
@@ -84,7 +84,7 @@ impl Rig {
             rules: Rules::of(rules).unwrap(),
             report: report.clone(),
             trace,
-            checks: Checks::default(),
+            checks,
         };
         let device = Device::new(config).unwrap();
         let next = Cell::new(1 << 20);
@@ -132,11 +132,16 @@ impl Rig {
 
     /// A chip of four XCCs, without queues and with scheduling.
     pub fn bare_spx() -> Self {
-        Self::reporting(Name::Mi308x, &[], Trace::off(), Report::new(None))
+        Self::checking(Name::Mi308x, &[], Trace::off(), Checks::default())
     }
 
     pub fn spx() -> Self {
-        Self::bare_spx().scheduling(0xfff8, 0xffff_ffff)
+        Self::spx_checking(Checks::default())
+    }
+
+    pub fn spx_checking(checks: Checks) -> Self {
+        let bare = Self::checking(Name::Mi308x, &[], Trace::off(), checks);
+        bare.scheduling(0xfff8, 0xffff_ffff)
     }
 
     pub fn chip(&self) -> &'static Chip {
