@@ -29,10 +29,15 @@ struct Event {
     // Its number on a gfx942 and on a gfx1201, 0xffff where that has none.
     // Source: rocprofiler-sdk, counter_defs.yaml.
     uint16_t numbers[2];
+    // The block's instances that aqlprofile takes one by one; 1 where it takes all of them together.
+    unsigned instances = 1;
 };
 
 constexpr auto SQ = HSA_VEN_AMD_AQLPROFILE_BLOCK_NAME_SQ;
 constexpr auto GRBM = HSA_VEN_AMD_AQLPROFILE_BLOCK_NAME_GRBM;
+constexpr auto TCP = HSA_VEN_AMD_AQLPROFILE_BLOCK_NAME_TCP;
+constexpr auto TCC = HSA_VEN_AMD_AQLPROFILE_BLOCK_NAME_TCC;
+constexpr auto GL2C = HSA_VEN_AMD_AQLPROFILE_BLOCK_NAME_GL2C;
 constexpr uint16_t NONE = 0xffff;
 constexpr Event events[] = {
     {"GRBM_COUNT", GRBM, {0, 0}},
@@ -48,6 +53,21 @@ constexpr Event events[] = {
     {"SQ_INSTS_VMEM_WR", SQ, {57, NONE}},
     {"SQ_INSTS_TEX_LOAD", SQ, {NONE, 54}},
     {"SQ_INSTS_TEX_STORE", SQ, {NONE, 55}},
+    // Caches of compute units, of which an engine has ten and a work-group processor two, and channels of the second level.
+    {"TCP_TOTAL_CACHE_ACCESSES", TCP, {60, NONE}, 10},
+    {"TCP_TCC_READ_REQ", TCP, {65, NONE}, 10},
+    {"TCP_TCC_WRITE_REQ", TCP, {66, NONE}, 10},
+    {"TCP_REQ", TCP, {NONE, 9}, 2},
+    {"TCP_REQ_READ", TCP, {NONE, 10}, 2},
+    {"TCP_REQ_WRITE", TCP, {NONE, 14}, 2},
+    {"TCC_READ", TCC, {12, NONE}, 16},
+    {"TCC_WRITE", TCC, {13, NONE}, 16},
+    {"TCC_HIT", TCC, {17, NONE}, 16},
+    {"TCC_MISS", TCC, {19, NONE}, 16},
+    {"GL2C_READ", GL2C, {NONE, 6}, 32},
+    {"GL2C_WRITE", GL2C, {NONE, 7}, 32},
+    {"GL2C_HIT", GL2C, {NONE, 39}, 32},
+    {"GL2C_MISS", GL2C, {NONE, 40}, 32},
 };
 
 // The runtime's own functions.
@@ -78,6 +98,7 @@ struct Queue {
     aqlprofile_agent_handle_t known;
     std::vector<aqlprofile_pmc_event_t> chosen;
     std::vector<const Event *> names;
+    bool gfx12 = false;
     uint64_t dispatches = 0;
 };
 
@@ -169,10 +190,10 @@ void profile(Queue &own, hsa_kernel_dispatch_packet_t dispatch,
     unsigned group =
         dispatch.workgroup_size_x * dispatch.workgroup_size_y * dispatch.workgroup_size_z;
     own.dispatches++;
-    for (size_t n = 0; n < own.chosen.size(); n++)
+    for (const Event *event : own.names)
         fprintf(stderr, "%lu,%lu,%lu,\"%s\",%u,\"%s\",%lu,%lu,%lu\n", own.dispatches, own.queue->id,
-                grid, kernel.c_str(), group, own.names[n]->name,
-                sums[{own.chosen[n].block_name, own.chosen[n].event_id}], time.start, time.end);
+                grid, kernel.c_str(), group, event->name,
+                sums[{event->block, event->numbers[own.gfx12]}], time.start, time.end);
 }
 
 void see(const void *packets, uint64_t count, uint64_t, void *data,
@@ -190,18 +211,19 @@ void see(const void *packets, uint64_t count, uint64_t, void *data,
     }
 }
 
-void choose(Queue &own, bool gfx12) {
+void choose(Queue &own) {
     const char *wanted = getenv("PROFILE");
     std::istringstream names(wanted ? wanted : "SQ_WAVES");
     for (std::string name; names >> name;) {
         const Event *found = nullptr;
         for (const Event &event : events)
-            if (name == event.name && event.numbers[gfx12] != NONE) found = &event;
+            if (name == event.name && event.numbers[own.gfx12] != NONE) found = &event;
         if (!found) {
             fprintf(stderr, "profile: this GPU has no %s\n", name.c_str());
             exit(1);
         }
-        own.chosen.push_back({0, found->numbers[gfx12], {}, found->block});
+        for (unsigned n = 0; n < found->instances; n++)
+            own.chosen.push_back({n, found->numbers[own.gfx12], {}, found->block});
         own.names.push_back(found);
     }
 }
@@ -226,7 +248,8 @@ hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
         get<uint32_t>(agent, HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE),
     };
     check(aqlprofile_register_agent(&own->known, &info), "aqlprofile_register_agent");
-    choose(*own, !strncmp(name, "gfx12", 5));
+    own->gfx12 = !strncmp(name, "gfx12", 5);
+    choose(*own);
     ext.hsa_amd_profiling_set_profiler_enabled_fn(*queue, 1);
     return ext.hsa_amd_queue_intercept_register_fn(*queue, see, own);
 }
