@@ -84,4 +84,6 @@ pub struct Launch {
     pub halted: bool,
     /// They enter their trap handler before their first instruction.
     pub trapped: bool,
+    /// They trap behind each instruction.
+    pub stepped: bool,
 }

@@ -97,6 +97,12 @@ impl<const L: usize> Wave<L> {
             // The others always trap.
             false => self.trap.control = launch.exceptions & 0xff,
         }
+        if launch.stepped {
+            match layout.enables_in_mode {
+                true => self.mode |= DEBUG,
+                false => self.trap.control |= AFTER_INSTRUCTION,
+            }
+        }
         if launch.trapped && self.trap.handler.entry != 0 {
             self.trap.flags |= layout.start;
             self.enter(layout, 0);

@@ -3,6 +3,7 @@
 //! TRAPSTS.TRAP_AFTER_INST) and `cwsr_trap_handler_gfx12.asm` (TRAP_CTRL, EXCP_FLAG_PRIV).
 
 use super::machine::*;
+use rkfd_isa::Launch;
 use rkfd_isa::*;
 
 /// The bit of the register that has a wave trap behind each instruction, and the flag that it then finds.
@@ -69,5 +70,33 @@ fn each_instruction_traps_behind_it() {
             FaultKind::Stepped,
         ];
         assert_eq!(m.memory.traps, traps, "{name}");
+    }
+}
+
+/// A debugger has waves begin so: each of the first three instructions traps, and the rest run on.
+#[test]
+fn waves_begin_by_single_instructions() {
+    for chip in &CHIPS {
+        let name = chip.target.name;
+        let launch = Launch {
+            stepped: true,
+            ..Launch::default()
+        };
+        let program =
+            "s_mov_b32 s4, 4\ns_add_u32 s5, s4, 1\ns_mov_b32 s6, 0x12345678\ns_mov_b32 s7, 7";
+        let mut m = machine_begun(chip, 64, program, Some(&handler(chip)), launch);
+        m.done();
+        assert_eq!(
+            [m.s(4), m.s(5), m.s(6), m.s(7)],
+            [4, 5, 0x1234_5678, 7],
+            "{name}"
+        );
+        assert_eq!([m.s(15), m.s(13)], [3, of(chip).1], "{name}");
+        let behind = [4u32, 8, 16].map(|at| (m.program as u32).wrapping_add(at));
+        assert_eq!(
+            m.s(14),
+            behind.into_iter().fold(0, u32::wrapping_add),
+            "{name}"
+        );
     }
 }

@@ -142,9 +142,9 @@ fn waves_begin_halted_or_in_their_handler() {
         let text = handler(chip);
         let begun = |halted, trapped| {
             let launch = Launch {
-                exceptions: 0,
                 halted,
                 trapped,
+                ..Launch::default()
             };
             machine_begun(chip, 64, "s_mov_b32 s5, 9", Some(&text), launch)
         };

@@ -6,7 +6,8 @@
 //! process, and the driver TCP_WATCH0_ADDR to 3, which all processes share.
 //!
 //! Sources: Linux, `amdgpu/amdgpu_amdkfd_gc_9_4_3.c`, `amdgpu/amdgpu_amdkfd_gfx_v12.c`; the launch modes are
-//! `enum kfd_dbg_trap_wave_launch_mode` of `kfd_ioctl.h`.
+//! `enum kfd_dbg_trap_wave_launch_mode` of `kfd_ioctl.h`, of which AMD's ROCdbgapi (`os_driver.h`,
+//! `os_wave_launch_mode_t`) says what they do.
 
 use super::registers::{Registers, Vmid};
 // The same bits on all chips.
@@ -15,9 +16,10 @@ use rkfd_hw::regs::Value;
 use rkfd_isa::{Launch, Watch, Watches};
 use std::sync::Arc;
 
-/// LAUNCH_MODE: waves begin as ever, or halted.
+/// LAUNCH_MODE: waves begin as ever, halted, or by single instructions.
 const NORMAL: u32 = 0;
 const HALT: u32 = 1;
+const DEBUG: u32 = 3;
 /// EXCP_EN of arithmetic.
 const ARITHMETIC: u32 = 0x7f;
 
@@ -34,8 +36,8 @@ pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
         Some("a trap at the end of each wave")
     } else if control.is_set(Control::STALL_VMID) {
         Some("a process whose waves are stalled")
-    } else if mode != NORMAL && mode != HALT {
-        Some("waves that begin neither as ever nor halted")
+    } else if ![NORMAL, HALT, DEBUG].contains(&mode) {
+        Some("waves that aren't to begin at all")
     } else {
         None
     };
@@ -43,6 +45,7 @@ pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
         exceptions: exceptions & !ARITHMETIC,
         halted: mode == HALT,
         trapped: control.is_set(Control::TRAP_ON_START),
+        stepped: mode == DEBUG,
     };
     (launch, missing)
 }
@@ -69,5 +72,34 @@ impl Debugged {
         }
         let addresses = self.regs.watched(xcc);
         std::array::from_fn(|n| Watch::from_registers(addresses[n], controls[n], self.mask_bits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of `enum kfd_dbg_trap_wave_launch_mode` (`kfd_ioctl.h`), where Linux' drivers write them
+    /// (`kgd_gfx_v9_4_3_set_wave_launch_mode`): a field of two bits from bit 1 on.
+    #[test]
+    fn waves_begin_as_their_debugger_wants() {
+        let of = |mode: u32| {
+            launch(&Vmid {
+                spi_gdbg: mode << 1,
+                ..Vmid::default()
+            })
+        };
+        assert_eq!(of(0), (Launch::default(), None));
+        let halted = Launch {
+            halted: true,
+            ..Launch::default()
+        };
+        assert_eq!(of(1), (halted, None));
+        let stepped = Launch {
+            stepped: true,
+            ..Launch::default()
+        };
+        assert_eq!(of(3), (stepped, None));
+        assert!(of(2).1.is_some(), "what Linux has no name for");
     }
 }
