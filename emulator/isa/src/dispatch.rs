@@ -80,6 +80,8 @@ pub struct Launch {
     /// EXCP_EN: the exceptions that trap, as MODE has them from bit 12 on (CDNA3 ISA, section 3.3); 7 is for
     /// watched addresses.
     pub exceptions: u32,
+    /// EXCP_REPLACE: those alone, and not the kernel's own as well.
+    pub replaces: bool,
     /// They are halted at their first instruction.
     pub halted: bool,
     /// They enter their trap handler before their first instruction.

@@ -94,6 +94,8 @@ pub enum FaultKind {
     Watched(u8),
     /// The wave goes on by single instructions, and has executed one.
     Stepped,
+    /// Exceptions of arithmetic that trap, by their bits in EXCP. The instruction was executed.
+    Arithmetic(u32),
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
     Return(u64),
 }
@@ -184,6 +186,7 @@ impl fmt::Display for FaultKind {
             }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
             Self::Watched(met) => write!(f, "watched addresses {met:#x} met"),
+            Self::Arithmetic(flags) => write!(f, "exceptions of arithmetic {flags:#x}"),
             Self::Stepped => write!(f, "a single instruction was executed"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }

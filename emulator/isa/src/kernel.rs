@@ -71,6 +71,8 @@ pub struct Kernel {
     pub accum_offset: u16,
     /// MODE at the start.
     pub mode: u32,
+    /// Exceptions of arithmetic that trap: bits of EXCP_EN.
+    pub exceptions: u32,
     /// User SGPRs wanted.
     pub user: UserSgprs,
     /// Number of user SGPRs.
@@ -160,8 +162,8 @@ impl Kernel {
             Reserved("compute_pgm_rsrc2.ENABLE_TRAP_HANDLER"),
         )?;
         check(
-            bits(rsrc2, 13, 2) == 0 && bits(rsrc2, 24, 7) == 0,
-            Unsupported("floating point exceptions"),
+            bits(rsrc2, 13, 2) == 0,
+            Reserved("compute_pgm_rsrc2.ENABLE_EXCEPTION_ADDRESS_WATCH and _MEMORY"),
         )?;
         check(
             bits(rsrc2, 15, 9) == 0,
@@ -214,6 +216,7 @@ impl Kernel {
             vgprs: allocation.vgprs,
             accum_offset: allocation.accum_offset,
             mode: allocation.mode,
+            exceptions: bits(rsrc2, 24, 7),
             user,
             user_count: bits(rsrc2, 1, 5),
             workgroup_id: [

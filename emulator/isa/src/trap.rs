@@ -19,6 +19,8 @@ use crate::wave::{Barrier, State, Wave};
 
 /// TTMP0 and the last one, on all chips.
 const TTMP: std::ops::RangeInclusive<u16> = 108..=123;
+/// EXCP_EN, TRAP_CTRL: exceptions of arithmetic trap. EXCP and EXCP_FLAG_USER have them at the same bits.
+pub(crate) const ARITHMETIC: u32 = 0x7f;
 /// EXCP_EN, TRAP_CTRL: watched addresses trap.
 const WATCH: u32 = 1 << 7;
 /// MODE.DEBUG_EN and TRAP_CTRL.TRAP_AFTER_INST: each instruction traps behind it.
@@ -90,12 +92,15 @@ impl<const L: usize> Wave<L> {
         }
     }
 
-    /// What a debugger has chosen for waves that begin.
-    pub(crate) fn begin(&mut self, layout: &TrapLayout, launch: &Launch) {
+    /// What its kernel and a debugger have chosen for waves that begin: `exceptions` are those that trap by the kernel's
+    /// own wish.
+    pub(crate) fn begin(&mut self, layout: &TrapLayout, exceptions: u32, launch: &Launch) {
+        let own = if launch.replaces { 0 } else { exceptions };
+        let exceptions = own | launch.exceptions;
         match layout.enables_in_mode {
-            true => self.mode |= (launch.exceptions & 0x1ff) << 12,
+            true => self.mode |= (exceptions & 0x1ff) << 12,
             // The others always trap.
-            false => self.trap.control = launch.exceptions & 0xff,
+            false => self.trap.control = exceptions & 0xff,
         }
         if launch.stepped {
             match layout.enables_in_mode {
@@ -115,13 +120,34 @@ impl<const L: usize> Wave<L> {
         }
     }
 
-    /// Whether watched addresses trap.
-    pub(crate) fn traps_on_watches(&self, layout: &TrapLayout) -> bool {
-        let enables = match layout.enables_in_mode {
+    /// EXCP_EN, or TRAP_CTRL.
+    fn enables(&self, layout: &TrapLayout) -> u32 {
+        match layout.enables_in_mode {
             true => self.mode >> 12,
             false => self.trap.control,
-        };
-        enables & WATCH != 0
+        }
+    }
+
+    /// Whether watched addresses trap.
+    pub(crate) fn traps_on_watches(&self, layout: &TrapLayout) -> bool {
+        self.enables(layout) & WATCH != 0
+    }
+
+    /// Whether exceptions of arithmetic are looked for: some of them trap. A handler raises none.
+    pub(crate) fn raises(&self, layout: &TrapLayout) -> bool {
+        self.enables(layout) & ARITHMETIC != 0 && !self.trap.privileged
+    }
+
+    /// Notes exceptions of arithmetic. Returns those that trap.
+    pub(crate) fn note(&mut self, layout: &TrapLayout, exceptions: u32) -> u32 {
+        match layout.enables_in_mode {
+            true => self.trap.flags |= exceptions,
+            false => self.trap.user |= exceptions,
+        }
+        match self.trap.handler.entry {
+            0 => 0,
+            _ => self.enables(layout) & exceptions,
+        }
     }
 
     /// Whether it traps behind each instruction, which a debugger has chosen. Its handler doesn't.
@@ -168,6 +194,7 @@ impl<const L: usize> Wave<L> {
         Some(match register {
             Register::TrapStatus(_) => t.flags,
             Register::TrapControl => t.control,
+            Register::UserFlags => t.user,
             // Programs may read it, and not write it.
             Register::StatePrivate => {
                 (u32::from(self.barrier == Barrier::Complete) << 2)

@@ -56,6 +56,8 @@ pub struct Trap {
     pub halt: bool,
     /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
     pub flags: u32,
+    /// gfx12's EXCP_FLAG_USER.
+    pub user: u32,
     /// gfx12's TRAP_CTRL.
     pub control: u32,
     /// What the hardware answers when the handler is ready to save a wave that is to be saved.

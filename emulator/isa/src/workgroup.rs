@@ -350,37 +350,53 @@ impl<const L: usize> Workgroup<L> {
                     }
                     wave.pc = decoded.next;
                     match Wave::step(decoded) {
-                        Some(step) if !indexed => step(wave, &decoded.inst),
-                        _ => match exec::execute(wave, &decoded.inst, &mut context) {
-                            Ok(Next::Go) if context.watching.met != 0 => {
-                                if let Some(pending) = &mut pending {
-                                    // As below.
-                                    pending.clear();
+                        Some(step) if !(indexed || raises) => step(wave, &decoded.inst),
+                        step => {
+                            let inst = &decoded.inst;
+                            let result = match raises && !indexed {
+                                true => {
+                                    exec::raised::execute(wave, inst, step, &mut context, traps)
                                 }
-                                used += 1;
-                                break 'run Some(Err(FaultKind::Watched(context.watching.met)));
-                            }
-                            Ok(Next::Go) => indexed = wave.mode & mode::GPR_INDEX != 0,
-                            Ok(next) => {
-                                wave.state = match next {
-                                    Next::Barrier => State::Barrier,
-                                    Next::Halt => State::Halted,
-                                    Next::End => State::Done,
-                                    Next::Saved => State::Saved,
-                                    Next::Go | Next::Yield => wave.state,
-                                };
-                                used += 1;
-                                break 'run Some(Ok(()));
-                            }
-                            Err(kind) => {
-                                wave.pc = decoded.pc();
-                                if let Some(pending) = &mut pending {
-                                    // A trap handler may execute it again, or never.
-                                    pending.clear();
+                                false => exec::execute(wave, inst, &mut context),
+                            };
+                            match result {
+                                Ok(Next::Go) if context.watching.met != 0 => {
+                                    if let Some(pending) = &mut pending {
+                                        // As below.
+                                        pending.clear();
+                                    }
+                                    used += 1;
+                                    break 'run Some(Err(FaultKind::Watched(context.watching.met)));
                                 }
-                                break 'run Some(Err(kind));
+                                Ok(Next::Go) => {
+                                    indexed = wave.mode & mode::GPR_INDEX != 0;
+                                    raises = wave.raises(traps);
+                                }
+                                Ok(next) => {
+                                    wave.state = match next {
+                                        Next::Barrier => State::Barrier,
+                                        Next::Halt => State::Halted,
+                                        Next::End => State::Done,
+                                        Next::Saved => State::Saved,
+                                        Next::Go | Next::Yield => wave.state,
+                                    };
+                                    used += 1;
+                                    break 'run Some(Ok(()));
+                                }
+                                Err(kind) => {
+                                    if let Some(pending) = &mut pending {
+                                        // A trap handler may execute it again, or never.
+                                        pending.clear();
+                                    }
+                                    match kind {
+                                        // It was executed.
+                                        FaultKind::Arithmetic(_) => used += 1,
+                                        _ => wave.pc = decoded.pc(),
+                                    }
+                                    break 'run Some(Err(kind));
+                                }
                             }
-                        },
+                        }
                     }
                     used += 1;
                 }

@@ -221,26 +221,30 @@ fn scalar_half_precision() {
     );
 }
 
-/// Clears and sets the flags of five exceptions, as `llvm.set.fpenv` does with MODE.
+/// Clears and sets the flags of five exceptions, as `llvm.set.fpenv` does with MODE, and reads seven.
 fn flags<const L: usize>(target: &'static Target, register: &str) {
-    let set = |value: u32| {
-        let text = format!("s_setreg_imm32_b32 hwreg({register}, 0, 5), {value:#x}");
+    let mut w = blank::<L>(8);
+    let mut memory = Flat::new(4096);
+    let mut run = |text: String| {
         let code = assemble(target, L, &text);
-        let mut memory = Flat::new(4096);
-        step(target, &mut blank::<L>(8), &code, &mut memory, &mut [])
+        assert_eq!(
+            step(target, &mut w, &code, &mut memory, &mut []),
+            Ok(()),
+            "{text}"
+        );
+        w.s[4]
     };
-    assert_eq!(set(0), Ok(()), "{register}");
-    assert_eq!(
-        set(0xffff_ffe0),
-        Ok(()),
-        "{register}: five bits are written"
-    );
-    let what = FaultKind::Unsupported("this hardware register");
-    assert_eq!(set(1), Err(what), "{register}");
+    for (value, flags) in [(0u32, 0), (0xffff_ffe0, 0), (1, 1), (0x1f, 0x1f), (0, 0)] {
+        run(format!(
+            "s_setreg_imm32_b32 hwreg({register}, 0, 5), {value:#x}"
+        ));
+        let read = run(format!("s_getreg_b32 s4, hwreg({register}, 0, 7)"));
+        assert_eq!(read, flags, "{register} after {value:#x}");
+    }
 }
 
 #[test]
-fn flags_of_exceptions_are_cleared_but_not_set() {
+fn flags_of_exceptions_are_cleared_and_set() {
     flags::<64>(&GFX942, "HW_REG_TRAPSTS");
     flags::<32>(&GFX1201, "HW_REG_EXCP_FLAG_USER");
 }

@@ -93,6 +93,8 @@ pub enum Register {
     /// The exceptions that a trap handler reads: gfx9's TRAPSTS, gfx12's EXCP_FLAG_PRIV. The value is its
     /// bits for exceptions of arithmetic, which belong to the program.
     TrapStatus(u32),
+    /// gfx12's EXCP_FLAG_USER: the exceptions of arithmetic.
+    UserFlags,
     /// gfx12's TRAP_CTRL: which exceptions trap.
     TrapControl,
     /// gfx9's SQ_SHADER_TBA and SQ_SHADER_TMA: half of an address without its low 8 bits.
@@ -113,7 +115,7 @@ pub enum Register {
     LdsAlloc(u32),
     /// The wave's registers: how many it has of each kind.
     GprAlloc,
-    /// Counters of outstanding operations, and exceptions of arithmetic: always 0 here.
+    /// Counters of outstanding operations: always 0 here.
     Nothing,
     /// The apertures.
     ShMemBases,

@@ -42,7 +42,6 @@ impl Format {
     /// The upper half of single precision.
     pub const BF16: Self = Self::new(8, 7, 127, Special::Ieee);
     /// Single precision.
-    #[cfg(test)]
     pub const F32: Self = Self::new(8, 23, 127, Special::Ieee);
     /// Double precision.
     pub const F64: Self = Self::new(11, 52, 1023, Special::Ieee);
@@ -179,6 +178,17 @@ impl Exact {
             std::cmp::Ordering::Greater => Finite(s, m - n, e),
             std::cmp::Ordering::Less => Finite(t, n - m, e),
             std::cmp::Ordering::Equal => Finite(round == Round::Down, 0, 0),
+        }
+    }
+
+    /// The same value in one way: what is left of a number is odd.
+    pub fn reduced(self) -> Self {
+        match self {
+            Self::Finite(s, m, e) if m != 0 => {
+                let zeros = m.trailing_zeros();
+                Self::Finite(s, m >> zeros, e + zeros as i32)
+            }
+            other => other,
         }
     }
 

@@ -21,6 +21,7 @@ mod integer;
 mod lanes;
 pub mod lds;
 pub mod matrix;
+pub(crate) mod raised;
 pub mod salu;
 mod sdwa;
 mod sfloat;

@@ -6,6 +6,7 @@ use crate::decode::kind::{Kind, Register};
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::fault::FaultKind;
+use crate::trap::ARITHMETIC;
 use crate::wave::Wave;
 
 /// SOPK.
@@ -158,10 +159,16 @@ fn set_hardware<const L: usize>(
         Kind::Hardware(Register::Mode(own)) => own,
         Kind::Hardware(Register::Scheduling) => return Ok(()),
         Kind::Hardware(register) if w.set_trap_register(register, field, new) => return Ok(()),
-        // No exception of arithmetic is ever flagged: clearing the flags, as set_fpenv does, changes
-        // nothing.
         Kind::Hardware(Register::Nothing | Register::TrapControl) if new == 0 => return Ok(()),
-        Kind::Hardware(Register::TrapStatus(own)) if new == 0 && field & !own == 0 => return Ok(()),
+        // A program may clear and set the exceptions of arithmetic, as set_fpenv does.
+        Kind::Hardware(Register::TrapStatus(own)) if field & !own == 0 => {
+            w.trap.flags = w.trap.flags & !field | new;
+            return Ok(());
+        }
+        Kind::Hardware(Register::UserFlags) if new & !ARITHMETIC == 0 => {
+            w.trap.user = w.trap.user & !field | new;
+            return Ok(());
+        }
         _ => return Err(FaultKind::Unsupported("this hardware register")),
     };
     if new & !own != 0 {

@@ -10,6 +10,7 @@ use super::vclamp;
 use crate::decode::Inst;
 use crate::decode::Op;
 use crate::fault::FaultKind;
+use crate::trap::ARITHMETIC;
 use crate::wave::{gather, Halves, Wave, Wide};
 
 /// True if the operation is one of these.
@@ -40,7 +41,8 @@ pub fn execute<const L: usize>(w: &mut Wave<L>, i: &Inst) -> Result<bool, FaultK
 pub fn step<const L: usize>(op: Op) -> Option<Step<L>> {
     use Op::*;
     let step: Step<L> = match op {
-        VNop | VPipeflush | VClrexcp => |_, _| {},
+        VNop | VPipeflush => |_, _| {},
+        VClrexcp => |w, _| w.trap.flags &= !ARITHMETIC,
         VMovB32 | VAccvgprMovB32 => |w, i| one(w, i, |a| a),
         VMovB64 => |w, i| {
             let mut s = None;

@@ -187,8 +187,9 @@ fn hardware_register(number: u32) -> Register {
         // In units of 128 dwords, by which Linux's handler reads it.
         6 => Register::LdsAlloc(512),
         17 => Register::TrapStatus(0),
-        // IB_STS and EXCP_FLAG_USER.
-        7 | 18 => Register::Nothing,
+        // IB_STS.
+        7 => Register::Nothing,
+        18 => Register::UserFlags,
         19 => Register::TrapControl,
         20 => Register::ScratchBase { high: false },
         21 => Register::ScratchBase { high: true },

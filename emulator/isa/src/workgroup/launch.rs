@@ -138,7 +138,7 @@ impl<const L: usize> Workgroup<L> {
                 scratch: wave.scratch.0,
             };
             (cu.target().start)(&mut wave.s, &start);
-            wave.begin(&cu.target().traps, &d.launch);
+            wave.begin(&cu.target().traps, kernel.exceptions, &d.launch);
             let first = u64::from(index) * lanes;
             let active = (all - first).min(lanes);
             for lane in &mut wave.v[0][..active as usize] {

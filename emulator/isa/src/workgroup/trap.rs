@@ -31,6 +31,7 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         // The emulator finds it, and no hardware.
         FaultKind::Trap(_)
         | FaultKind::Watched(_)
+        | FaultKind::Arithmetic(_)
         | FaultKind::Return(_)
         | FaultKind::Unwaited { .. }
         | FaultKind::Race { .. } => None,
@@ -62,6 +63,11 @@ impl<const L: usize> Workgroup<L> {
                 wave.enter(layout, 0);
                 env.trapped(&fault);
             }
+            return None;
+        }
+        if let FaultKind::Arithmetic(_) = kind {
+            wave.enter(layout, 0);
+            env.trapped(&fault);
             return None;
         }
         // There is no handler for an exception in the handler.

@@ -112,6 +112,17 @@ pub fn machine_begun(
     handler: Option<&str>,
     launch: Launch,
 ) -> Machine {
+    machine_enabling(chip, items, program, handler, (0, launch))
+}
+
+/// Whose kernel has exceptions of arithmetic trap, too: bits of EXCP_EN.
+pub fn machine_enabling(
+    chip: &Chip,
+    items: u16,
+    program: &str,
+    handler: Option<&str>,
+    (exceptions, launch): (u32, Launch),
+) -> Machine {
     let mut memory = Flat::new(1 << 20);
     let mut cu = ComputeUnit::for_target(chip.target);
     let at = memory.alloc(4096);
@@ -130,6 +141,8 @@ pub fn machine_begun(
         kd[48..52].copy_from_slice(&(3u32 | (0xf0 << 12)).to_le_bytes());
         kd[44..48].copy_from_slice(&7u32.to_le_bytes());
     }
+    // COMPUTE_PGM_RSRC2.EXCP_EN.
+    kd[55] |= exceptions as u8;
     memory.write(at, &kd);
     let kernel = cu.kernel(&mut memory, 0, at).expect("descriptor");
     let dispatch = Dispatch {

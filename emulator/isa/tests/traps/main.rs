@@ -2,6 +2,7 @@
 //! Trap handlers: how waves get there, what they find there, and how they return. The bits are those
 //! of Linux's `cwsr_trap_handler_gfx9.asm`, `cwsr_trap_handler_gfx12.asm` and register headers.
 
+mod arithmetic;
 mod machine;
 mod saved;
 mod stepped;

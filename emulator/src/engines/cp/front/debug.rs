@@ -20,8 +20,6 @@ use std::sync::Arc;
 const NORMAL: u32 = 0;
 const HALT: u32 = 1;
 const DEBUG: u32 = 3;
-/// EXCP_EN of arithmetic.
-const ARITHMETIC: u32 = 0x7f;
 
 /// How waves of a VMID begin, and what of it is not modelled.
 pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
@@ -30,9 +28,7 @@ pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
         control.get(Control::EXCP_EN),
         control.get(Control::LAUNCH_MODE),
     );
-    let missing = if exceptions & ARITHMETIC != 0 {
-        Some("that exceptions of arithmetic trap")
-    } else if control.is_set(Control::TRAP_ON_END) {
+    let missing = if control.is_set(Control::TRAP_ON_END) {
         Some("a trap at the end of each wave")
     } else if control.is_set(Control::STALL_VMID) {
         Some("a process whose waves are stalled")
@@ -42,7 +38,8 @@ pub(crate) fn launch(bank: &Vmid) -> (Launch, Option<&'static str>) {
         None
     };
     let launch = Launch {
-        exceptions: exceptions & !ARITHMETIC,
+        exceptions,
+        replaces: control.is_set(Control::EXCP_REPLACE),
         halted: mode == HALT,
         trapped: control.is_set(Control::TRAP_ON_START),
         stepped: mode == DEBUG,
@@ -101,5 +98,16 @@ mod tests {
         };
         assert_eq!(of(3), (stepped, None));
         assert!(of(2).1.is_some(), "what Linux has no name for");
+        // EXCP_EN from bit 4 on, EXCP_REPLACE at bit 13.
+        let exceptions = Launch {
+            exceptions: 0x81,
+            replaces: true,
+            ..Launch::default()
+        };
+        let control = Vmid {
+            spi_gdbg: (0x81 << 4) | (1 << 13),
+            ..Vmid::default()
+        };
+        assert_eq!(launch(&control), (exceptions, None));
     }
 }

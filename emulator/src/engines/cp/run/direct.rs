@@ -33,6 +33,8 @@ const OWN: [RangeInclusive<usize>; 3] = [2..=20, 22..=32, 65..=80];
 
 /// COMPUTE_PGM_RSRC2: the LDS of a workgroup, in blocks of 512 bytes.
 const LDS_SIZE: u32 = 0x1ff << 15;
+/// COMPUTE_PGM_RSRC2.EXCP_EN_MSB: bits 7 and 8 of EXCP_EN, which a descriptor may not have.
+const WATCH_AND_VIOLATION: u32 = 3 << 13;
 /// Bytes of LDS of a COMPUTE_PGM_RSRC2.
 fn lds(rsrc2: u32) -> u32 {
     ((rsrc2 & LDS_SIZE) >> 15) * 512
@@ -196,12 +198,12 @@ impl Mec {
         let get = |field: Field<Image, 32>| field.get(registers);
         let rsrc3 = registers.get(self.generation.mqd.rsrc3).copied();
         let rsrc2 = get(Image::COMPUTE_PGM_RSRC2) as u32;
-        // The same words make a descriptor, but for the LDS, whose size a packet has, and the trap handler.
+        // The same words make a descriptor, but for the LDS, whose size a packet has, the trap handler, and two exceptions.
         let mut descriptor = [0; 64];
         for (at, word) in [
             (44, rsrc3.unwrap_or(0)),
             (48, get(Image::COMPUTE_PGM_RSRC1) as u32),
-            (52, rsrc2 & !(LDS_SIZE | TRAP_PRESENT)),
+            (52, rsrc2 & !(LDS_SIZE | TRAP_PRESENT | WATCH_AND_VIOLATION)),
             (56, u32::from(wave32) << 10),
         ] {
             let bytes = descriptor.iter_mut().skip(at).zip(word.to_le_bytes());
@@ -211,6 +213,7 @@ impl Mec {
         match Kernel::parse_for(self.generation.isa, entry, &descriptor) {
             Ok(kernel) => Ok(Kernel {
                 preload: (kernel.user_count, 0),
+                exceptions: kernel.exceptions | ((rsrc2 & WATCH_AND_VIOLATION) >> 13 << 7),
                 ..kernel
             }),
             Err(what) => Err(PacketError::bad(
