@@ -23,7 +23,8 @@ help:
 	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
 	@echo '               ARGS="--sample 40 --seed 7", or parts of files or texts'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
-	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks'
+	@echo 'make test-debug the same virtual machines with a kernel that checks memory, locks and leaks; SHARE=1/2: a half of'
+	@echo '               them, and SHARE=2/2 the other one'
 	@echo 'make faults    a GPU that misbehaves by rules: late, lost, repeated, wrong; each chip, many rules in a machine'
 	@echo 'make conformance  every request against the answers of Linux; writes docs/support.md'
 	@echo 'make rocm      run unmodified ROCm of Debian, rocminfo and HIP programs, on the module; STACK=6 or STACK=7: one of two'
@@ -133,7 +134,7 @@ test-noisy:
 	@tests/noisy $(ARGS)
 
 test-debug:
-	@tests/run-debug
+	@RKFD_SHARE='$(if $(SHARE),$(SHARE),1/1)' tests/run-debug
 
 conformance:
 	@tests/conformance/run

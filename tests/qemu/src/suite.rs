@@ -15,6 +15,7 @@ use crate::shown::shown;
 use crate::verdict::Outcome;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -29,6 +30,47 @@ pub struct Options {
     pub show: Show,
     /// How many machines run at the same time.
     pub jobs: NonZeroUsize,
+    /// Which of the machines run.
+    pub share: Share,
+}
+
+/// A share of the machines, for runs on several hosts, or one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// From 0 on.
+    number: usize,
+    of: NonZeroUsize,
+}
+
+impl Share {
+    /// All machines.
+    pub const WHOLE: Self = Self {
+        number: 0,
+        of: NonZeroUsize::MIN,
+    };
+
+    /// What is its own of things in a row: each of them is in one share, and neighbours are in different ones.
+    fn of<T>(self, all: Vec<T>) -> Vec<T> {
+        let own = all.into_iter().skip(self.number);
+        own.step_by(self.of.get()).collect()
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    /// By its number from 1 on, and how many there are: 1/2.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = |part: &str| part.parse::<NonZeroUsize>().ok();
+        let parts = text.split_once('/');
+        match parts.and_then(|(number, of)| Some((parse(number)?, parse(of)?))) {
+            Some((number, of)) if number <= of => Ok(Self {
+                number: number.get() - 1,
+                of,
+            }),
+            _ => Err(format!("{text} is no share; one of two is 1/2 or 2/2")),
+        }
+    }
 }
 
 /// What came out of scenarios.
@@ -71,6 +113,7 @@ struct Machine<'a> {
 pub fn run(host: &Host, chips: &'static [Chip], suite: &[Scenario], options: Options) -> Count {
     let mut machines = machines(host, chips, suite);
     machines.sort_by_key(|m| std::cmp::Reverse(m.patience()));
+    let machines = options.share.of(machines);
     let all = machines.iter().map(|m| m.scenarios.len()).sum();
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let counts: Mutex<Vec<(Option<&'static Chip>, Count)>> = Mutex::default();
@@ -217,6 +260,23 @@ impl Machine<'_> {
             count,
             line: format!("{word} {name}: {about} ({checks} checks, {took:.1} s)"),
             reasons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_each_machine_once() {
+        let share = |text: &str| text.parse::<Share>();
+        let of = |text: &str| share(text).unwrap().of((0..7).collect());
+        assert_eq!([of("1/2"), of("2/2")], [vec![0, 2, 4, 6], vec![1, 3, 5]]);
+        assert_eq!(of("1/1"), Share::WHOLE.of((0..7).collect()));
+        assert!(of("9/9").is_empty(), "more shares than machines");
+        for wrong in ["0/2", "3/2", "1/0", "1", "/2", "1/2/3", "-1/2"] {
+            assert!(share(wrong).is_err(), "{wrong}");
         }
     }
 }

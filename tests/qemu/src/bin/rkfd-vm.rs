@@ -17,7 +17,7 @@ use rkfd_vm::qemu::Accel;
 use rkfd_vm::run::{self, Show};
 use rkfd_vm::scenarios::rocm::{Rocm, VECTORADD_WORKGROUPS};
 use rkfd_vm::shown::shown;
-use rkfd_vm::suite::{self, Options};
+use rkfd_vm::suite::{self, Options, Share};
 use rkfd_vm::terminal;
 use rkfd_vm::trace::Trace;
 use rkfd_vm::{
@@ -112,6 +112,9 @@ enum What {
         /// Only list them.
         #[arg(long)]
         list: bool,
+        /// Run a share of the machines, by its number and how many there are: 1/2, and elsewhere or later 2/2.
+        #[arg(long, env = "RKFD_SHARE", default_value = "1/1")]
+        share: Share,
     },
     /// Run mutants of the module, and count which ones a scenario notices.
     Mutants {
@@ -281,7 +284,7 @@ fn real_main(args: Args) -> Result<bool> {
                     &args.accel,
                     &suite,
                     show,
-                    args.jobs,
+                    (args.jobs, Share::WHOLE),
                 )
             });
         }
@@ -329,6 +332,7 @@ fn real_main(args: Args) -> Result<bool> {
             exact,
             list,
             long,
+            share,
         } => {
             let mut suite = if long {
                 scenarios::long()
@@ -355,7 +359,7 @@ fn real_main(args: Args) -> Result<bool> {
                 &args.accel,
                 &suite,
                 show(Show::Nothing),
-                args.jobs,
+                (args.jobs, share),
             );
         }
     };
@@ -368,7 +372,7 @@ fn real_main(args: Args) -> Result<bool> {
         &args.accel,
         &suite,
         show(Show::Programs),
-        args.jobs,
+        (args.jobs, Share::WHOLE),
     )
 }
 
@@ -553,12 +557,13 @@ fn test(
     accel: &str,
     suite: &[Scenario],
     show: Show,
-    jobs: Option<NonZeroUsize>,
+    (jobs, share): (Option<NonZeroUsize>, Share),
 ) -> Result<bool> {
     let options = Options {
         accel: prepare(host, accel, suite)?,
         show,
         jobs: jobs.unwrap_or_else(suite::usual_jobs),
+        share,
     };
     let count = suite::run(host, chips, suite, options);
     // A filter that leaves nothing for the chip is a mistake, not a success.
