@@ -23,7 +23,8 @@ use crate::{
         dma_buf::{
             Attachment,
             DmaBuf, //
-        }, //
+        },
+        owned_pages::OwnedPages, //
     },
     vram::{
         Cleared,
@@ -32,10 +33,7 @@ use crate::{
     }, //
 };
 use kernel::{
-    page::{
-        Page,
-        PAGE_SIZE, //
-    },
+    page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
@@ -297,7 +295,7 @@ impl Bo {
     /// # Errors
     ///
     /// EINVAL when it isn't made of such, or not for good.
-    pub(crate) fn pages(&self) -> Result<&[Page]> {
+    pub(crate) fn pages(&self) -> Result<&OwnedPages> {
         match &self.backing {
             Backing::Fixed(Home::System(system)) => Ok(system.pages()),
             _ => Err(EINVAL),

@@ -31,6 +31,7 @@ pub(crate) mod event_file;
 pub(crate) mod interval;
 pub(crate) mod kobject;
 pub(crate) mod mmu_notifier;
+pub(crate) mod owned_pages;
 pub(crate) mod owner;
 mod table;
 pub(crate) mod task;

@@ -23,6 +23,7 @@ use crate::{
             DeviceAccess,
             PageMapping, //
         },
+        owned_pages::OwnedPages,
         transfer::Transfer, //
     },
     vram::VramRange, //
@@ -50,7 +51,7 @@ pub(super) const WORDS: usize = PAGE_SIZE / 8;
 pub(crate) struct System {
     // The mapping is undone before the pages are freed: fields are dropped in order.
     map: WhileBound<PageMapping>,
-    pages: KVVec<Page>,
+    pages: OwnedPages,
 }
 
 impl System {
@@ -60,19 +61,14 @@ impl System {
     ///
     /// ENOMEM, ENODEV when the device is gone.
     pub(crate) fn new(memory: &Memory, size: u64) -> Result<Self> {
-        let count = usize::try_from(size)? / PAGE_SIZE;
-        let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
-        for _ in 0..count {
-            let flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
-            pages.push(Page::alloc_page(flags)?, GFP_KERNEL_ACCOUNT)?;
-        }
+        let pages = OwnedPages::new(usize::try_from(size)? / PAGE_SIZE)?;
         let map = memory
             .dev
             .hold(|dev| PageMapping::new(dev, pages.iter(), DeviceAccess::ReadWrite))?;
         Ok(Self { map, pages })
     }
 
-    pub(super) fn pages(&self) -> &[Page] {
+    pub(super) fn pages(&self) -> &OwnedPages {
         &self.pages
     }
 

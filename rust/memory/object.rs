@@ -20,6 +20,7 @@ use crate::{
             Gem,
             ObjectOps, //
         },
+        owned_pages::OwnedPages,
         transfer::Transfer,
         vma::{
             Area,
@@ -39,7 +40,6 @@ use crate::{
 };
 use kernel::{
     new_mutex,
-    page::Page,
     prelude::*,
     sync::{
         atomic::{
@@ -237,7 +237,7 @@ impl drm::Object for Object {
         }
     }
 
-    fn pages(&self) -> Result<&[Page]> {
+    fn pages(&self) -> Result<&OwnedPages> {
         self.memory.bo().pages()
     }
 

@@ -15,6 +15,7 @@ use super::{
     Driver, //
 };
 use crate::glue::{
+    owned_pages::OwnedPages,
     table::Table,
     transfer::{
         self,
@@ -37,7 +38,6 @@ use kernel::{
         from_result,
         to_result, //
     },
-    page::Page,
     prelude::*,
     sync::ArcBorrow, //
 };
@@ -62,7 +62,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     /// # Errors
     ///
     /// EINVAL for memory that isn't the system's: other devices have no way to it.
-    fn pages(&self) -> Result<&[Page]>;
+    fn pages(&self) -> Result<&OwnedPages>;
     /// Sets a new mapping of a DMA-buf up with [`Area::map`]. It lies within the object.
     fn mmap(&self, area: &Area<'_>) -> Result;
     /// Inserts the page that was touched in such a mapping.

@@ -96,7 +96,7 @@ extern "C" fn export<O: Object>(
 extern "C" fn sg_table<O: Object>(gem: *mut bindings::drm_gem_object) -> *mut bindings::sg_table {
     let table = || {
         // SAFETY: The core holds the object.
-        let pages = unsafe { behind::<O>(gem) }.pages()?;
+        let pages = unsafe { behind::<O>(gem) }.pages()?.iter();
         let mut raw = KVVec::with_capacity(pages.len(), GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
         for page in pages {
             raw.push(page.as_ptr(), GFP_KERNEL_ACCOUNT)?;
