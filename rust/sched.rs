@@ -66,6 +66,7 @@ mod cpsch;
 mod hal;
 mod mes;
 mod queue;
+mod queues;
 mod state;
 mod suspend;
 

@@ -11,6 +11,7 @@ use super::{
         HwQueue,
         QueueState, //
     },
+    queues::Queues,
     state::{
         Entry,
         Firmware,
@@ -153,7 +154,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let entry = Entry {
             process: process.clone(),
             config,
-            queues: KVec::new(),
+            queues: Queues::default(),
             evicted: u32::from(lost),
             known,
         };
@@ -235,7 +236,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
         let entry = state.entry(process)?;
         queue.write_mqd(entry.config.has_trap(), true)?;
-        entry.queues.push(queue.clone(), GFP_KERNEL_ACCOUNT)?;
+        entry.queues.push(&queue)?;
         if entry.evicted > 0 {
             queue.enter(QueueState::Evicted)?;
         } else if !queue.wants_to_run() {
@@ -245,7 +246,7 @@ impl<F: Firmware> Scheduler for Common<F> {
             if matches!(queue.state(), QueueState::Hung | QueueState::Mapped) {
                 self.keep(&queue);
             }
-            state.entry(process)?.remove(&queue);
+            state.entry(process)?.queues.remove(&queue);
             // Its last reference goes without the lock.
             drop(guard);
             return Err(error);
@@ -266,6 +267,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
         let may_run = F::may_run(queue)? && !evicted;
         queue.change(update);
+        state.entry(queue.process())?.queues.consider(queue);
         let written = queue.write_mqd(trap, false);
         if may_run && queue.wants_to_run() {
             F::put_on(state, &self.parts, queue, ran)?;
@@ -285,7 +287,7 @@ impl<F: Firmware> Scheduler for Common<F> {
             _ => Ok(()),
         };
         if let Ok(entry) = state.entry(queue.process()) {
-            entry.remove(queue);
+            entry.queues.remove(queue);
         }
         match result {
             Ok(()) if ran => F::resume(state, &self.parts)?,

@@ -117,7 +117,11 @@ impl State<Hiq> {
 
     /// Resets the copy engines on which queues are after all were taken off. The firmware doesn't report these.
     fn reset_hung_copies(&mut self, parts: &Arc<Parts>) -> Result {
-        if !self.queues().any(|queue| queue.is_copying()) {
+        let mut candidates = self
+            .entries
+            .iter()
+            .flat_map(|entry| entry.queues.candidates());
+        if !candidates.any(|queue| queue.is_copying()) {
             return Ok(());
         }
         let mut found = false;
@@ -143,12 +147,8 @@ impl State<Hiq> {
         self.check(parts)?;
         let firmware = self.firmware.as_mut().ok_or(ENODEV)?;
         let list = runlist::build(parts, &self.entries, firmware.spare())?;
-        for entry in self.entries.iter() {
-            let evicted = entry.evicted > 0;
-            entry
-                .queues
-                .iter()
-                .try_for_each(|queue| queue.settle(evicted))?;
+        for entry in self.entries.iter_mut() {
+            entry.queues.settle(entry.evicted > 0)?;
         }
         match list {
             Some(list) => self.firmware(parts)?.run(list),
@@ -243,7 +243,7 @@ impl Firmware for Hiq {
         _on: bool,
     ) -> Result {
         let entry = state.entry(process)?;
-        if entry.queues.iter().any(|queue| queue.wants_to_run()) {
+        if entry.queues.candidates().any(|queue| queue.wants_to_run()) {
             state.refresh(parts)?;
         }
         Ok(())
@@ -262,6 +262,9 @@ impl Firmware for Hiq {
         let mut changed = false;
         for it in queues.iter_mut() {
             changed |= it.queue.set_suspended(order.suspends());
+            if let Ok(entry) = state.entry(it.queue.process()) {
+                entry.queues.consider(&it.queue);
+            }
             it.outcome = Outcome::Done;
         }
         let refreshed = match order {

@@ -8,6 +8,7 @@ use super::{
         HwQueue,
         QueueState, //
     },
+    queues::Queues,
     Contexts,
     Order,
     Parts,
@@ -190,7 +191,7 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
 pub(super) struct Entry<F: Firmware> {
     pub(super) process: Arc<SchedProcess>,
     pub(super) config: ProcessConfig,
-    pub(super) queues: KVec<Arc<HwQueue>>,
+    pub(super) queues: Queues,
     /// Times it was evicted and not restored.
     pub(super) evicted: u32,
     pub(super) known: F::Known,
@@ -201,13 +202,8 @@ impl<F: Firmware> Entry<F> {
     pub(super) fn active(&self) -> impl Iterator<Item = &Arc<HwQueue>> {
         let runs = self.evicted == 0;
         self.queues
-            .iter()
+            .candidates()
             .filter(move |queue| runs && queue.wants_to_run())
-    }
-
-    /// Forgets a queue.
-    pub(super) fn remove(&mut self, queue: &Arc<HwQueue>) {
-        self.queues.retain(|other| !Arc::ptr_eq(other, queue));
     }
 }
 
