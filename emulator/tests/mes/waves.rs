@@ -14,6 +14,8 @@ const STATUS: u32 = 0x102;
 const STATE_PRIV: u32 = 0x104;
 const IB_DBG1: u32 = 0x10d;
 pub const EXCP_FLAG_PRIV: u32 = 0x111;
+const EXCP_FLAG_USER: u32 = 0x112;
+const TRAP_CTRL: u32 = 0x113;
 const HW_ID: [u32; 2] = [0x117, 0x118];
 const PC: [u32; 2] = [0x140, 0x141];
 const ACTIVE: u32 = 0xa;
@@ -104,6 +106,37 @@ fn a_wave_that_an_illegal_instruction_stopped_is_at_it() {
     assert!(rig.is_active(hqd), "its queue is there: {hqd:?}");
     assert_eq!(rig.remove(&q, 0), 1);
     assert_eq!(found(&rig), Vec::<Place>::new(), "it has left");
+}
+
+/// ALU_FLOAT_DIV0 of `SQ_WAVE_EXCP_FLAG_USER` and `SQ_WAVE_TRAP_CTRL`, and what its exception is in a descriptor's
+/// COMPUTE_PGM_RSRC2 (LLVM, AMDGPUUsage: ENABLE_EXCEPTION_IEEE_754_FP_DIVISION_BY_ZERO).
+#[test]
+fn a_division_by_zero_shows_in_a_wave_s_registers() {
+    const DIV0: u32 = 1 << 2;
+    let (mut rig, memory) = start();
+    let p = Process::saving(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    // s_sethalt 1, s_rfe_b64 ttmp[0:1]
+    p.set_handler(p.new_words(&[0xbf82_0001, 0xbe80_4a6c]), 0);
+    rig.add(&q);
+    let (packet, ..) = p.vadd(32, 1, 0);
+    let kernel = packet.get(KernelDispatch::KERNEL_OBJECT);
+    let entry = kernel + u64::from(p.words(kernel + 16, 1)[0]);
+    let rsrc2 = p.words(kernel + 52, 1)[0] | (DIV0 << 24);
+    p.put(kernel + 52, &rsrc2.to_le_bytes());
+    // v_mov_b32 v0, 0; v_rcp_f32 v0, v0; s_nop 0; s_endpgm.
+    let code = [0x7e00_0280u32, 0x7e00_5500, 0xbf80_0000, 0xbfb0_0000];
+    for (at, word) in (entry..).step_by(4).zip(code) {
+        p.put(at, &word.to_le_bytes());
+    }
+    q.push(packet.0);
+    memory.wait("a halted wave", || !halted(&rig).is_empty());
+    let place = halted(&rig)[0];
+    assert_eq!(pc(&rig, place), entry + 8);
+    assert_eq!(read(&rig, place, EXCP_FLAG_USER), DIV0);
+    assert_eq!(read(&rig, place, TRAP_CTRL) & 0x7f, DIV0);
+    assert_eq!(read(&rig, place, EXCP_FLAG_PRIV), 0);
+    assert_eq!(rig.remove(&q, 0), 1);
 }
 
 #[test]

@@ -50,6 +50,10 @@ pub(crate) struct WaveState {
     pub mode: u32,
     /// TRAPSTS, or gfx12's EXCP_FLAG_PRIV.
     pub exceptions: u32,
+    /// gfx12's EXCP_FLAG_USER: exceptions of arithmetic.
+    pub arithmetic: u32,
+    /// gfx12's TRAP_CTRL: which of both kinds trap.
+    pub trap_control: u32,
     /// It is in its trap handler.
     pub privileged: bool,
     /// It has a trap handler.

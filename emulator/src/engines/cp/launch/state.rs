@@ -47,6 +47,8 @@ fn state_of<const L: usize>(
         m0: wave.scalar(code::M0, 0),
         mode: wave.mode,
         exceptions: wave.trap.flags,
+        arithmetic: wave.trap.user,
+        trap_control: wave.trap.control,
         privileged: wave.trap.privileged,
         traps: wave.trap.handler.entry != 0,
         halted: wave.trap.halt || wave.state == State::Halted,

@@ -80,10 +80,12 @@ fn read(register: u32, seen: &Seen<'_>) -> Option<u32> {
         r if is(r, sq::SQ_WAVE_MODE) => mode(wave.mode),
         r if is(r, sq::SQ_WAVE_STATE_PRIV) => state(&wave),
         r if is(r, sq::SQ_WAVE_EXCP_FLAG_PRIV) => wave.exceptions,
+        r if is(r, sq::SQ_WAVE_EXCP_FLAG_USER) => wave.arithmetic,
+        r if is(r, sq::SQ_WAVE_TRAP_CTRL) => wave.trap_control,
         r if is(r, sq::SQ_WAVE_IB_DBG1) => Value::<sq::SQ_WAVE_IB_DBG1>::zeroed()
             .with(sq::SQ_WAVE_IB_DBG1::WAVE_IDLE, wave.is_held())
             .bits(),
-        // Counters of what is under way, exceptions of arithmetic, dynamic registers.
+        // Counters of what is under way, dynamic registers.
         _ => 0,
     })
 }
