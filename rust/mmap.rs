@@ -14,8 +14,8 @@
 //!
 //! An object belongs to the file of the process that made it, or to all files that have a GEM handle.
 //!
-//! Lock order: a file's address space -> a VM. An object's mutex, which faults take, -> locks of memory management. The mutex of all
-//! objects is a leaf.
+//! Lock order: a file's address space -> a VM, all objects. An object's mutex, which faults take, -> locks of memory management.
+//! All objects -> the files that may map one, which is a leaf.
 
 use crate::{
     bo::{
@@ -382,6 +382,15 @@ impl Mapping {
                 true
             }
         }
+    }
+
+    /// Whether a file may map it.
+    pub(crate) fn is_allowed(&self, file: &VmFile) -> bool {
+        let Ok(object) = self.object() else {
+            return false;
+        };
+        let allowed = object.allowed.lock();
+        allowed.get(&file.key()).is_some()
     }
 
     /// For the program's mmap.

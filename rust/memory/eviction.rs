@@ -7,7 +7,7 @@
 //! reach an object are evicted meanwhile, and programs that touch it wait until it is there again. It comes back when it
 //! is mapped to the GPU and there is room, or when KFD imports it, which has room made for it and keeps it in VRAM.
 //!
-//! Lock order: an object's lock -> process state, vm, home. Nobody waits for it with the lock of a file's address space or
+//! Lock order: an object's lock -> process state, vm, home, mmap objects. Nobody waits for it with the lock of a file's address space or
 //! a process' state.
 //!
 //! Source: Linux, `amdgpu_ttm.c` (`amdgpu_bo_move`), `kfd_process.c` (`kfd_process_evict_queues`).
@@ -167,9 +167,13 @@ impl MovableHandle {
         Ok(())
     }
 
-    /// It isn't mapped in an address space any more, and keeps that no longer.
-    pub(super) fn remove(&self, vm: &Arc<Vm>) {
+    /// It isn't mapped in an address space any more, and keeps that no longer; unless the file has a handle again: then
+    /// another request may have mapped it there, and counts on what [`add`](Self::add) noted.
+    pub(super) fn remove(&self, vm: &Arc<Vm>, has_handle: impl FnOnce() -> bool) {
         let mut inner = self.movable.inner.lock();
+        if has_handle() {
+            return;
+        }
         let place = inner.vms.iter().position(|known| Arc::ptr_eq(known, vm));
         let removed = place.map(|place| inner.vms.remove(place));
         drop(inner);

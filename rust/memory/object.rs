@@ -171,6 +171,11 @@ impl Object {
         }
     }
 
+    /// What tells which files have handles to it.
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
     /// Where files with a handle map it.
     pub(crate) fn offset(&self) -> u64 {
         self.mapping.offset()
@@ -225,7 +230,7 @@ impl drm::Object for Object {
             place::forget(&file, self.key());
             let vm = file.space().lock().vm.clone();
             if let (Kind::Movable(movable), Some(vm)) = (&self.kind, vm) {
-                movable.remove(&vm);
+                movable.remove(&vm, || self.mapping.is_allowed(&file));
             }
         }
     }

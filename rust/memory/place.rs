@@ -13,6 +13,7 @@ use super::{
 use crate::{
     bo::Bo,
     mmap::{
+        Mapping,
         Placed,
         Space,
         VmFile, //
@@ -43,6 +44,8 @@ use kernel::{
 pub(crate) struct Place<'a> {
     /// What tells the object from others.
     pub(crate) object: usize,
+    /// What tells whether the file has a handle to the object; none for pages that aren't resident.
+    pub(crate) mapping: Option<&'a Mapping>,
     pub(crate) bo: &'a Arc<Bo>,
     /// Its pages, if it is a program's memory.
     pub(crate) user: Option<&'a UserHandle>,
@@ -60,7 +63,8 @@ pub(crate) struct Place<'a> {
 ///
 /// # Errors
 ///
-/// EINVAL beyond the object's end, and where something is mapped; ENOMEM, ENODEV.
+/// EINVAL beyond the object's end, and where something is mapped; ENOENT when the file's last handle to the object went
+/// meanwhile; ENOMEM, ENODEV.
 pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     let end = place.offset.checked_add(place.at.bytes());
     if end.is_none_or(|end| end > place.bo.size()) {
@@ -81,6 +85,14 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
         }
     }
     let (mut space, vm) = lock_space(file, place.movable)?;
+    // Whoever closes the last handle takes it from the file before `forget` waits for this lock.
+    if let Some(mapping) = place.mapping.filter(|mapping| !mapping.is_allowed(file)) {
+        drop(space);
+        if let Some(movable) = place.movable {
+            movable.remove(&vm, || mapping.is_allowed(file));
+        }
+        return Err(ENOENT);
+    }
     if let Some(user) = place.user {
         user.add(&vm)?;
     }

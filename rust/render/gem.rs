@@ -376,8 +376,8 @@ fn wait_for_fences(file: File<'_>, args: &abi::GemVa) -> Result {
 ///
 /// # Errors
 ///
-/// EINVAL for addresses, flags and operations that make no sense, ENOENT for no handle, for no synchronisation object, or
-/// when nothing of it is mapped there; those of [`wait_for_fences`] and [`place`].
+/// EINVAL for addresses, flags and operations that make no sense, ENOENT for no handle, also when it is closed meanwhile, for
+/// no synchronisation object, or when nothing of it is mapped there; those of [`wait_for_fences`] and [`place`].
 pub(super) fn va(file: File<'_>, args: &mut abi::GemVa) -> Result {
     let va = range(args)?;
     if args.flags & !VALID != 0 && args.flags & !VALID_PRT != 0 {
@@ -422,6 +422,7 @@ fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>
             let writable = args.flags & abi::VM_PAGE_WRITEABLE != 0;
             let place = Place {
                 object: object.key(),
+                mapping: Some(object.mapping()),
                 bo: object.memory().bo(),
                 user,
                 movable: object.movable(),
@@ -446,6 +447,7 @@ fn change(file: File<'_>, args: &abi::GemVa, va: u64, object: Option<Gem<Object>
             let bo = Bo::nothing(opened.gpu().memory(), at.bytes())?;
             let place = Place {
                 object: NO_OBJECT,
+                mapping: None,
                 bo: &bo,
                 user: None,
                 movable: None,

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-fn last_errno() -> i32 {
+pub(crate) fn last_errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
