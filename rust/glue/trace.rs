@@ -73,19 +73,31 @@ tracepoint!(signal(pasid: u32, event: u32, bits: u32));
 tracepoint!(evict(pasid: u32, change: i32));
 tracepoint!(fault(pasid: u32, address: u64, not_present: bool, write: bool, execute: bool));
 
-/// A request of `/dev/kfd` begins, with its argument as the program gave it.
+/// Bytes of a request's argument that are told at most; the largest structure has 400 (GET_PROCESS_APERTURES). A program may
+/// give any size below 16 KiB. An event of more than 8 KiB makes perf warn (`PERF_MAX_TRACE_SIZE`), and ftrace drops one of
+/// more than its pages hold.
+const TOLD: usize = 512;
+
+/// What is told of an argument.
+fn told(argument: &[u8]) -> &[u8] {
+    argument.get(..TOLD).unwrap_or(argument)
+}
+
+/// A request of `/dev/kfd` begins, with its argument as the program gave it, of which no more than 512 bytes are told.
 #[inline(always)]
 pub(crate) fn ioctl_entered(number: u8, argument: &[u8]) {
     if ioctl_enter::is_on() {
+        let argument = told(argument);
         // SAFETY: The slice is good for its length.
         unsafe { ioctl_enter::fire(number.into(), 0, argument.as_ptr(), argument.len()) };
     }
 }
 
-/// A request ends: 0 or a negative errno, and its argument as the program gets it back.
+/// A request ends: 0 or a negative errno, and its argument as the program gets it back, told as above.
 #[inline(always)]
 pub(crate) fn ioctl_left(number: u8, error: i32, argument: &[u8]) {
     if ioctl_exit::is_on() {
+        let argument = told(argument);
         // SAFETY: As above.
         unsafe { ioctl_exit::fire(number.into(), error, argument.as_ptr(), argument.len()) };
     }
@@ -188,3 +200,6 @@ pub(crate) fn page_faulted(
         unsafe { fault::fire(pasid, address, not_present, write, execute) };
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;

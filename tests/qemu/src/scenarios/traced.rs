@@ -16,6 +16,13 @@ const LISTEN: &str =
 /// What a process leaves is taken away after its end.
 const TELL: &str = "cd /sys/kernel/tracing; sleep 0.3; echo end > trace_marker; echo 0 > tracing_on; cat trace; echo 0 > events/enable";
 
+/// The events of the largest request that there can be, whose argument is larger than an event: both are there, and have its
+/// beginning.
+const LARGEST: &str = "cd /sys/kernel/tracing; echo 1 > events/rkfd/enable; /bin/large; \
+    echo 0 > events/rkfd/enable; grep -q 'rkfd_ioctl_enter: number=0x1 ' trace && \
+    grep -q 'rkfd_ioctl_exit: number=0x1 error=0 argument=01000000' trace; \
+    found=$?; echo > trace; exit $found";
+
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     vec![traced(), see()]
@@ -29,6 +36,7 @@ pub fn traced() -> Scenario {
         "vectoradd",
     )
     .bin("rkfd-cli", "rkfd")
+    .bin("rkfd-programs", "large")
     .steps([
         Step::insmod(MODULE),
         Step::run(
@@ -47,6 +55,7 @@ pub fn traced() -> Scenario {
         ),
         // Names of requests stand in it as text.
         Step::sh("perfetto", 10, "grep -q WAIT_EVENTS /tmp/driver.pftrace"),
+        Step::sh("largest", 10, LARGEST),
         Step::sh("listen", 10, LISTEN),
         Step::sh("vectoradd", 120, &format!("{MARKER} /bin/vectoradd {VADD}")),
         Step::sh("tell", 60, TELL),
