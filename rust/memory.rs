@@ -52,7 +52,6 @@ pub(crate) use mapping::{
 };
 pub(crate) use object::{
     Created,
-    Metadata,
     Object, //
 };
 pub(crate) use space::{

@@ -80,7 +80,7 @@ impl Created {
 pub(crate) struct Metadata {
     pub(crate) tiling: u64,
     pub(crate) flags: u64,
-    /// Bytes of `data`.
+    /// Bytes of `data` that were set; the others are zero.
     pub(crate) size: u32,
     pub(crate) data: [[u32; 32]; 2],
 }

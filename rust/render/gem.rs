@@ -25,7 +25,6 @@ use crate::{
             Place, //
         },
         Created,
-        Metadata,
         Object,
         UserHandle, //
     },
@@ -41,6 +40,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
+    transmute::AsBytes,
     uaccess::{
         UserPtr,
         UserSlice, //
@@ -134,7 +134,17 @@ pub(super) fn wait_idle(file: File<'_>, args: &mut abi::GemWaitIdle) -> Result {
     Ok(())
 }
 
-/// GEM_METADATA.
+/// Copies the first bytes of a buffer's words. Others stay as they are.
+fn copy(to: &mut [[u32; 32]; 2], from: &[[u32; 32]; 2], bytes: u32) {
+    let to = AsBytes::as_bytes_mut(to.as_flattened_mut());
+    let from = AsBytes::as_bytes(from.as_flattened());
+    for (to, from) in to.iter_mut().zip(from).take(bytes as usize) {
+        *to = *from;
+    }
+}
+
+/// GEM_METADATA. As upstream (`amdgpu_bo_set_metadata`, `amdgpu_bo_get_metadata`), of the words only what is said to be there
+/// goes in and out, and to take them away leaves the flags.
 ///
 /// # Errors
 ///
@@ -147,18 +157,20 @@ pub(super) fn metadata(file: File<'_>, args: &mut abi::GemMetadata) -> Result {
             args.tiling_info = kept.tiling;
             args.flags = kept.flags;
             args.data_size_bytes = kept.size;
-            args.data = kept.data;
+            copy(&mut args.data, &kept.data, kept.size);
         }
         abi::METADATA_SET => {
             if args.data_size_bytes as usize > core::mem::size_of_val(&args.data) {
                 return Err(EINVAL);
             }
-            *object.metadata().lock() = Metadata {
-                tiling: args.tiling_info,
-                flags: args.flags,
-                size: args.data_size_bytes,
-                data: args.data,
-            };
+            let mut kept = object.metadata().lock();
+            kept.tiling = args.tiling_info;
+            kept.size = args.data_size_bytes;
+            kept.data = Default::default();
+            copy(&mut kept.data, &args.data, args.data_size_bytes);
+            if args.data_size_bytes > 0 {
+                kept.flags = args.flags;
+            }
         }
         // Upstream answers nothing to others, and finds no fault with them.
         _ => {}

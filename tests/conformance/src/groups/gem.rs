@@ -193,6 +193,31 @@ fn metadata(c: &Ctx, args: &mut GemMetadata) -> Result<i32, String> {
     Ok(ask(c.render()?, &GEM_METADATA, args))
 }
 
+/// Sets metadata of `size` bytes, each a 7, with these flags.
+fn noted(c: &Ctx, handle: u32, size: u32, flags: u64) -> Result<(), String> {
+    let mut args = GemMetadata {
+        handle,
+        op: METADATA_SET,
+        flags,
+        data_size_bytes: size,
+        data: [[0x0707_0707; 32]; 2],
+        ..Default::default()
+    };
+    crate::fixture::must("GEM_METADATA", metadata(c, &mut args)?)
+}
+
+/// What METADATA_GET makes of an argument whose words are all ones.
+fn got(c: &Ctx, handle: u32) -> Result<GemMetadata, String> {
+    let mut args = GemMetadata {
+        handle,
+        op: METADATA_GET,
+        data: [[u32::MAX; 32]; 2],
+        ..Default::default()
+    };
+    crate::fixture::must("GEM_METADATA", metadata(c, &mut args)?)?;
+    Ok(args)
+}
+
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     const C: &str = "DRM_IOCTL_AMDGPU_GEM_CREATE";
@@ -208,6 +233,8 @@ pub(super) fn rows() -> Vec<Row> {
     const VA: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_va_ioctl";
     const VERIFY: &str = "amd/amdgpu/amdgpu_vm.c: amdgpu_vm_verify_parameters";
     const META: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_metadata_ioctl";
+    const SET: &str = "amd/amdgpu/amdgpu_object.c: amdgpu_bo_set_metadata";
+    const GET: &str = "amd/amdgpu/amdgpu_object.c: amdgpu_bo_get_metadata";
     const OP: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_op_ioctl";
     const PRIME: &str = "drm_prime.c: drm_gem_prime_fd_to_handle";
     vec![
@@ -344,6 +371,13 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         row(D, "a new buffer has none", is(0), META, |c| { let handle = made(c, DOMAIN_GTT)?; let mut args = GemMetadata { handle, op: METADATA_GET, tiling_info: 1, data_size_bytes: 9, ..Default::default() }; metadata(c, &mut args)?; Ok(Got::Value(args.tiling_info | u64::from(args.data_size_bytes))) }),
         row(D, "257 bytes", EINVAL, META, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(metadata(c, &mut GemMetadata { handle, op: METADATA_SET, data_size_bytes: 257, ..Default::default() })?)) }),
+        row(D, "5 bytes: the reader's others stay", is(0xffff_ff07_0707_0707), GET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 5, 0)?; let [a, b, ..] = got(c, h)?.data[0]; Ok(Got::Value((u64::from(b) << 32) | u64::from(a))) }),
+        row(D, "5 bytes: all behind them stays", YES, GET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 5, 0)?; Ok(holds(got(c, h)?.data.as_flattened()[2..].iter().all(|word| *word == u32::MAX))) }),
+        row(D, "more bytes, then fewer: the fewer", is(0xffff_ffff_0707_0707), SET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 8, 0)?; noted(c, h, 4, 0)?; let [a, b, ..] = got(c, h)?.data[0]; Ok(Got::Value((u64::from(b) << 32) | u64::from(a))) }),
+        row(D, "256 bytes: all of them", YES, SET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 256, 0)?; Ok(holds(got(c, h)?.data == [[0x0707_0707; 32]; 2])) }),
+        row(D, "flags", is(MARK), SET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 4, MARK)?; Ok(Got::Value(got(c, h)?.flags)) }),
+        row(D, "no bytes: the flags stay", is(MARK), SET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 4, MARK)?; noted(c, h, 0, 1)?; Ok(Got::Value(got(c, h)?.flags)) }),
+        row(D, "no bytes: none are there any more", is(0), SET, |c| { let h = made(c, DOMAIN_GTT)?; noted(c, h, 4, MARK)?; noted(c, h, 0, 1)?; Ok(Got::Value(got(c, h)?.data_size_bytes.into())) }),
         row(O, "padding", EINVAL, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, padding: 1, ..Default::default() }))) }),
         row(O, "of no handle", ENOENT, OP, |c| Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle: 0x7777, ..Default::default() })))),
         row(O, "an unknown question", EINVAL, OP, |c| { let handle = made(c, DOMAIN_GTT)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, op: 9, ..Default::default() }))) }),
