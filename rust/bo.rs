@@ -35,7 +35,13 @@ use crate::{
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            AtomicFlag,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 mod cpu;
@@ -149,6 +155,8 @@ impl Memory {
 /// A buffer object.
 pub(crate) struct Bo {
     memory: Arc<Memory>,
+    /// A program touched a page of it by a mapping.
+    touched: AtomicFlag,
     size: u64,
     backing: Backing,
 }
@@ -164,6 +172,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size: pieces
                     .iter()
                     .map(VramRange::len)
@@ -186,6 +195,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size,
                 backing: Backing::Movable(Movable::new(Home::Vram(pieces))?),
             },
@@ -211,6 +221,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size,
                 backing: Backing::Fixed(Home::System(system)),
             },
@@ -243,6 +254,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size,
                 backing,
             },
@@ -264,6 +276,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size,
                 backing: Backing::Foreign(map),
             },
@@ -382,6 +395,16 @@ impl Bo {
         if let Backing::Movable(movable) = &self.backing {
             movable.set_leaving(leaves);
         }
+    }
+
+    /// Whether a program touched a page of it by a mapping, since it came to VRAM last.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched.load(Relaxed)
+    }
+
+    /// A program touched a page of it; or none did since it came to VRAM.
+    pub(crate) fn set_touched(&self, touched: bool) {
+        self.touched.store(touched, Relaxed);
     }
 
     /// Exchanges the memory of an object that may be moved. What was in it was copied before.

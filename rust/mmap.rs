@@ -173,6 +173,7 @@ impl Object {
         if !*live {
             return Err(EFAULT);
         }
+        self.bo.set_touched(true);
         self.bo.with_pfn(within, |pfn| fault.insert(pfn))
     }
 

@@ -31,6 +31,7 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::AtomicFlag,
         Arc,
         Mutex, //
     }, //
@@ -131,6 +132,7 @@ impl Bo {
         Ok(Arc::new(
             Self {
                 memory: memory.clone(),
+                touched: AtomicFlag::new(false),
                 size,
                 backing: Backing::User(user),
             },

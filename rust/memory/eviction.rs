@@ -254,6 +254,8 @@ impl Movable {
         // All of it is overwritten before anybody sees it.
         let to = Home::Vram(vram.into_overwritten());
         self.relocate(inner, to, share)?;
+        // Upstream forgets it, too (`amdgpu_bo_move`).
+        self.bo.set_touched(false);
         self.gpu.memory().yielding.came(size);
         Ok(())
     }

@@ -181,10 +181,16 @@ impl Object {
         self.mapping.offset()
     }
 
-    /// How it was made, and where it may lie now.
+    /// How it was made, and where it may lie now. CREATE_CPU_ACCESS_REQUIRED says that a program touched it: who asks for it
+    /// only hints at that (`amdgpu_bo_create`, `amdgpu_bo_fault_reserve_notify`).
     pub(crate) fn created(&self) -> Created {
+        const TOUCHED: u64 = abi::CREATE_CPU_ACCESS_REQUIRED;
         Created {
             domains: self.domains.load(Relaxed),
+            flags: match self.memory.bo().is_touched() {
+                true => self.created.flags | TOUCHED,
+                false => self.created.flags & !TOUCHED,
+            },
             ..self.created
         }
     }

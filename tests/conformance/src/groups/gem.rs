@@ -70,6 +70,29 @@ pub(super) fn made_with(c: &Ctx, mut args: GemCreate) -> Result<u32, String> {
     Ok(args.handle())
 }
 
+/// The flags that GET_GEM_CREATE_INFO reports of a buffer in VRAM that asked for CPU_ACCESS_REQUIRED, and that the CPU
+/// may have touched: whether this is among them.
+fn for_cpu(c: &Ctx, touch: bool) -> Answer {
+    let handle = made_with(
+        c,
+        GemCreate {
+            domain_flags: CREATE_CPU_ACCESS_REQUIRED,
+            ..wanted(DOMAIN_VRAM)
+        },
+    )?;
+    if touch {
+        mapped(c, handle)?.write(0, MARK);
+    }
+    let mut info = GemCreate::default();
+    let mut args = GemOp {
+        handle,
+        value: sys::address(&mut info),
+        ..Default::default()
+    };
+    crate::fixture::must("GEM_OP", ask(c.render()?, &GEM_OP, &mut args))?;
+    Ok(holds(info.domain_flags & CREATE_CPU_ACCESS_REQUIRED != 0))
+}
+
 fn close(c: &Ctx, handle: u32) -> Result<i32, String> {
     Ok(ask(
         c.render()?,
@@ -387,6 +410,8 @@ pub(super) fn rows() -> Vec<Row> {
             let errno = ask(c.render()?, &GEM_OP, &mut GemOp { handle, value: sys::address(&mut info), ..Default::default() });
             Ok(holds((errno, info.bo_size, info.domains) == (0, SIZE, DOMAIN_VRAM.into())))
         }),
+        row(O, "CPU_ACCESS_REQUIRED is a hint", is(0), "amd/amdgpu/amdgpu_object.c: amdgpu_bo_create", |c| for_cpu(c, false)),
+        row(O, "CPU_ACCESS_REQUIRED of what the CPU touched", YES, "amd/amdgpu/amdgpu_object.c: amdgpu_bo_fault_reserve_notify", |c| for_cpu(c, true)),
         row(O, "alignment: up to whole pages", is(0x2000), OP, |c| aligned(c, 0x1001)),
         row(O, "alignment: an int, so upper bits go", is(0x3000), OP, |c| aligned(c, 0x5_0000_3000)),
         row(O, "alignment: -1 is rounded up to none", is(0), OP, |c| aligned(c, u64::MAX)),
