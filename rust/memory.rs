@@ -52,6 +52,7 @@ pub(crate) use mapping::{
 };
 pub(crate) use object::{
     Created,
+    Metadata,
     Object, //
 };
 pub(crate) use space::{

@@ -13,19 +13,39 @@ use crate::{
     types::GpuVa,
     uapi::memory as abi, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    }, //
+};
 
-/// GET_DMABUF_INFO. There is no metadata: that comes with a render node's request of its own.
+/// GET_DMABUF_INFO, with the metadata that GEM_METADATA set.
+///
+/// # Errors
+///
+/// EINVAL without a GPU, for what [`memory::info`] can't describe, and for too little room for metadata, when the sizes of
+/// both are told all the same; EBADF for no descriptor; EFAULT when the metadata can't be written.
 pub(super) fn info(process: &Process, args: &mut abi::GetDmabufInfoArgs) -> Result {
     if process.devices().is_empty() {
         return Err(EINVAL);
     }
     let info = memory::info(&DmaBuf::get(args.dmabuf_fd)?)?;
     args.size = info.size;
-    args.metadata_size = 0;
+    let room = core::mem::replace(&mut args.metadata_size, info.metadata.size);
+    if info.metadata.size > room {
+        return Err(EINVAL);
+    }
     args.flags = info.flags.get();
     args.gpu_id = info.gpu_id.get().into();
-    Ok(())
+    let bytes = info.metadata.bytes();
+    if args.metadata_ptr == 0 || bytes.is_empty() {
+        return Ok(());
+    }
+    UserSlice::new(UserPtr::from_addr(args.metadata_ptr as usize), bytes.len())
+        .writer()
+        .write_slice(bytes)
 }
 
 /// EXPORT_DMABUF.

@@ -12,6 +12,7 @@
 use super::{
     object::Kind,
     Created,
+    Metadata,
     Object, //
 };
 use crate::{
@@ -31,7 +32,8 @@ use crate::{
         BufferId,
         GpuId,
         GpuVa, //
-    }, //
+    },
+    uapi::gem as abi, //
 };
 use kernel::prelude::*;
 
@@ -39,25 +41,35 @@ use kernel::prelude::*;
 pub(crate) struct Info {
     /// Bytes.
     pub(crate) size: u64,
+    /// VRAM or GTT, by where it is to lie; PUBLIC if a program touched it.
     pub(crate) flags: AllocFlags,
     pub(crate) gpu_id: GpuId,
+    pub(crate) metadata: Metadata,
 }
 
-/// Describes a DMA-buf of ours.
+/// Describes a DMA-buf of ours, as `amdgpu_amdkfd_get_dmabuf_info`.
 ///
 /// # Errors
 ///
-/// EINVAL when it is somebody else's.
+/// EINVAL when it is somebody else's, or is to lie neither in VRAM nor in GTT.
 pub(crate) fn info(dmabuf: &DmaBuf) -> Result<Info> {
     let object = Gem::<Object>::of_dma_buf(dmabuf).ok_or(EINVAL)?;
-    let memory = object.memory();
+    let created = object.created();
+    let may_lie = |domain: u32| created.domains & u64::from(domain) != 0;
+    let kind = match (may_lie(abi::DOMAIN_VRAM), may_lie(abi::DOMAIN_GTT)) {
+        (true, _) => AllocFlags::VRAM,
+        (false, true) => AllocFlags::GTT,
+        (false, false) => return Err(EINVAL),
+    };
+    let metadata = *object.metadata().lock();
     Ok(Info {
-        size: memory.bo().size(),
-        flags: match memory.is_public() {
-            true => memory.kind().and(AllocFlags::PUBLIC),
-            false => memory.kind(),
+        size: object.memory().bo().size(),
+        flags: match created.flags & abi::CREATE_CPU_ACCESS_REQUIRED {
+            0 => kind,
+            _ => kind.and(AllocFlags::PUBLIC),
         },
         gpu_id: object.gpu().id(),
+        metadata,
     })
 }
 

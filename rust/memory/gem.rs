@@ -62,7 +62,7 @@ impl CreateRequest {
         let chosen = caching
             .into_iter()
             .filter(|(flag, _)| self.created.flags & flag != 0);
-        chosen.fold(kind.and(AllocFlags::PUBLIC), |all, (_, one)| all.and(one))
+        chosen.fold(kind, |all, (_, one)| all.and(one))
     }
 }
 

@@ -49,7 +49,8 @@ use kernel::{
         Arc,
         ArcBorrow,
         Mutex, //
-    }, //
+    },
+    transmute::AsBytes, //
 };
 
 /// How GEM_CREATE asked for it.
@@ -83,6 +84,14 @@ pub(crate) struct Metadata {
     /// Bytes of `data` that were set; the others are zero.
     pub(crate) size: u32,
     pub(crate) data: [[u32; 32]; 2],
+}
+
+impl Metadata {
+    /// The words that were set, as bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let bytes = AsBytes::as_bytes(self.data.as_flattened());
+        bytes.get(..self.size as usize).unwrap_or(bytes)
+    }
 }
 
 /// What can become of an object's memory.

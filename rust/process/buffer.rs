@@ -143,11 +143,6 @@ impl Memory {
     pub(crate) fn flags(&self) -> AllocFlags {
         self.flags
     }
-
-    /// Whether VRAM was asked for that programs can map.
-    pub(crate) fn is_public(&self) -> bool {
-        self.flags.vram() && self.flags.public()
-    }
 }
 
 /// A buffer object of a process.

@@ -66,6 +66,19 @@ fn pair(c: &mut Ctx, size: u64, flags: u32) -> Result<(Bo, OwnedFd), String> {
 /// What GET_DMABUF_INFO returns for a buffer with these flags.
 fn described(c: &mut Ctx, size: u64, flags: u32) -> Result<GetDmabufInfoArgs, String> {
     let (_, fd) = pair(c, size, flags)?;
+    described_fd(c, &fd)
+}
+
+/// What it returns for a buffer that the CPU touched.
+fn touched(c: &mut Ctx, flags: u32) -> Result<GetDmabufInfoArgs, String> {
+    let (bo, fd) = pair(c, 4096, flags)?;
+    sys::Map::file(c.render()?, bo.offset, 4096, RW, libc::MAP_SHARED)
+        .map_err(|e| format!("mmap: errno {e}"))?
+        .write(0, MARK);
+    described_fd(c, &fd)
+}
+
+fn described_fd(c: &Ctx, fd: &OwnedFd) -> Result<GetDmabufInfoArgs, String> {
     let mut args = GetDmabufInfoArgs {
         dmabuf_fd: fd.as_raw_fd() as u32,
         metadata_size: 77,
@@ -152,6 +165,7 @@ pub(super) fn rows() -> Vec<Row> {
     const GET: &str = "include/linux/dma-buf.h: dma_buf_get";
     const INFO: &str = "../amdgpu/amdgpu_amdkfd.c:572";
     const ANSWER: &str = "../amdgpu/amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info";
+    const FAULT: &str = "../amdgpu/amdgpu_object.c: amdgpu_bo_fault_reserve_notify";
     const EXPORT: &str = "../amdgpu/amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf";
     const IMPORT: &str = "../amdgpu/amdgpu_amdkfd_gpuvm.c: import_obj_create";
     const PRIME: &str = "../amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_export";
@@ -176,7 +190,10 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "VRAM: size", is(1 << 20), ANSWER, |c| Ok(Got::Value(described(c, 1 << 20, VRAM)?.size))),
         row(D, "VRAM: flags", is(abi::ALLOC_VRAM as u64), ANSWER, |c| Ok(Got::Value(described(c, 4096, VRAM)?.flags.into()))),
         row(D, "VRAM: GPU", Want::Computed, ANSWER, |c| Ok(Got::Pair(described(c, 4096, VRAM)?.gpu_id.into(), c.gpu.into()))),
-        row(D, "VRAM for programs: flags", is((abi::ALLOC_VRAM | abi::ALLOC_PUBLIC) as u64), ANSWER, |c| Ok(Got::Value(described(c, 4096, PUBLIC)?.flags.into()))),
+        row(D, "VRAM for programs: flags", is(abi::ALLOC_VRAM as u64), "../amdgpu/amdgpu_object.c: amdgpu_bo_create, CPU_ACCESS_REQUIRED", |c| Ok(Got::Value(described(c, 4096, PUBLIC)?.flags.into()))),
+        row(D, "VRAM for programs that the CPU touched: flags", is((abi::ALLOC_VRAM | abi::ALLOC_PUBLIC) as u64), FAULT, |c| Ok(Got::Value(touched(c, PUBLIC)?.flags.into()))),
+        row(D, "VRAM that the CPU touched: flags", is((abi::ALLOC_VRAM | abi::ALLOC_PUBLIC) as u64), FAULT, |c| Ok(Got::Value(touched(c, VRAM)?.flags.into()))),
+        row(D, "GTT that the CPU touched: flags", is((abi::ALLOC_GTT | abi::ALLOC_PUBLIC) as u64), FAULT, |c| Ok(Got::Value(touched(c, GTT)?.flags.into()))),
         row(D, "GTT for programs: flags", is(abi::ALLOC_GTT as u64), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1778", |c| Ok(Got::Value(described(c, 4096, GTT | abi::ALLOC_PUBLIC)?.flags.into()))),
         row(D, "memory that is mapped twice: its own size", is(4096), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1815", |c| Ok(Got::Value(described(c, 8192, GTT | abi::ALLOC_AQL_QUEUE_MEM)?.size))),
         row(D, "by a process without a VM", OK, ANSWER, |c| { let (_, fd) = pair(c, 4096, GTT)?; let node = c.node.clone(); Ok(Got::Errno(forked(|| match Ctx::new(&node, crate::row::Needs::Open) { Ok(o) => o.raw(&requests::GET_DMABUF_INFO, &mut GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }), Err(_) => 254 }))) }),

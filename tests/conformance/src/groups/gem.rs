@@ -7,7 +7,9 @@ use crate::fixture::{Bo, GTT, KERNEL, VRAM};
 use crate::row::{row, Answer, Row};
 use rkfd_uapi::gem::*;
 use rkfd_uapi::ioctl as requests;
-use rkfd_uapi::memory::{ExportDmabufArgs, GetDmabufInfoArgs, ImportDmabufArgs};
+use rkfd_uapi::memory::{
+    ExportDmabufArgs, GetDmabufInfoArgs, ImportDmabufArgs, ALLOC_GTT, ALLOC_PUBLIC, ALLOC_VRAM,
+};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const ENOENT: Want = Want::Errno(libc::ENOENT);
@@ -241,6 +243,42 @@ fn got(c: &Ctx, handle: u32) -> Result<GemMetadata, String> {
     Ok(args)
 }
 
+/// What GET_DMABUF_INFO fails with, and says, of a handle's DMA-buf, with room for metadata at an address.
+fn described(
+    c: &Ctx,
+    handle: u32,
+    metadata_ptr: u64,
+    room: u32,
+) -> Result<(i32, GetDmabufInfoArgs), String> {
+    let fd = exported(c, handle)?;
+    let mut args = GetDmabufInfoArgs {
+        metadata_ptr,
+        metadata_size: room,
+        dmabuf_fd: fd.as_raw_fd() as u32,
+        ..Default::default()
+    };
+    let errno = c.raw(&requests::GET_DMABUF_INFO, &mut args);
+    Ok((errno, args))
+}
+
+/// The same of a new buffer with 5 bytes of metadata.
+fn with_metadata(
+    c: &Ctx,
+    metadata_ptr: u64,
+    room: u32,
+) -> Result<(i32, GetDmabufInfoArgs), String> {
+    let handle = made(c, DOMAIN_GTT)?;
+    noted(c, handle, 5, 0)?;
+    described(c, handle, metadata_ptr, room)
+}
+
+/// The flags that it says of a buffer, which must succeed.
+fn flags_of(c: &Ctx, handle: u32) -> Answer {
+    let (errno, args) = described(c, handle, 0, 0)?;
+    crate::fixture::must("GET_DMABUF_INFO", errno)?;
+    Ok(Got::Value(args.flags.into()))
+}
+
 #[rustfmt::skip]
 pub(super) fn rows() -> Vec<Row> {
     const C: &str = "DRM_IOCTL_AMDGPU_GEM_CREATE";
@@ -258,6 +296,13 @@ pub(super) fn rows() -> Vec<Row> {
     const META: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_metadata_ioctl";
     const SET: &str = "amd/amdgpu/amdgpu_object.c: amdgpu_bo_set_metadata";
     const GET: &str = "amd/amdgpu/amdgpu_object.c: amdgpu_bo_get_metadata";
+    const INFO: &str = "amd/amdgpu/amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info";
+    const COPY: &str = "kfd_chardev.c: kfd_ioctl_get_dmabuf_info";
+    const FAULT: &str = "amd/amdgpu/amdgpu_object.c: amdgpu_bo_fault_reserve_notify";
+    const I: &str = "GET_DMABUF_INFO";
+    const IN_VRAM: u64 = ALLOC_VRAM as u64;
+    const IN_GTT: u64 = ALLOC_GTT as u64;
+    const TOUCHED: u64 = ALLOC_PUBLIC as u64;
     const OP: &str = "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_op_ioctl";
     const PRIME: &str = "drm_prime.c: drm_gem_prime_fd_to_handle";
     vec![
@@ -429,6 +474,21 @@ pub(super) fn rows() -> Vec<Row> {
         row(P, "KFD's buffer, freed there, lives by its handle", is(MARK), "drm_prime.c: drm_gem_prime_fd_to_handle", |c| { let (b, fd) = by_kfd(c, GTT)?; kfd_memory(c, &b)?.write(8, MARK); let h = imported(c.render()?, &fd)?; c.free(b.handle); drop(fd); Ok(Got::Value(mapped(c, h)?.read(8))) }),
         row(P, "KFD takes a handle's DMA-buf, and maps it", OK, "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_import_dmabuf_fd", |c| { let h = made(c, DOMAIN_VRAM)?; let at = c.fresh_va(SIZE); let b = to_kfd(c, &exported(c, h)?, at)?; Ok(Got::Errno(c.map(b))) }),
         row(P, "GET_DMABUF_INFO of a handle's: size", is(SIZE), "kfd_chardev.c: kfd_ioctl_get_dmabuf_info", |c| { let h = made(c, DOMAIN_VRAM)?; let fd = exported(c, h)?; let mut args = GetDmabufInfoArgs { dmabuf_fd: fd.as_raw_fd() as u32, ..Default::default() }; c.raw(&requests::GET_DMABUF_INFO, &mut args); Ok(Got::Value(args.size)) }),
+        row(I, "metadata: its size", is(5), INFO, |c| { let mut to = [9u8; 64]; let (e, args) = with_metadata(c, sys::address(&mut to), 64)?; crate::fixture::must(I, e)?; Ok(Got::Value(args.metadata_size.into())) }),
+        row(I, "metadata: its bytes and no others", is(0x0909_0907_0707_0707), COPY, |c| { let mut to = [u64::from_ne_bytes([9; 8]); 8]; let (e, _) = with_metadata(c, sys::address(&mut to), 64)?; crate::fixture::must(I, e)?; Ok(Got::Value(to[0])) }),
+        row(I, "metadata in just as much room", OK, INFO, |c| { let mut to = [9u8; 5]; Ok(Got::Errno(with_metadata(c, sys::address(&mut to), 5)?.0)) }),
+        row(I, "metadata without an address: its size", is(5), COPY, |c| { let (e, args) = with_metadata(c, 0, 64)?; crate::fixture::must(I, e)?; Ok(Got::Value(args.metadata_size.into())) }),
+        row(I, "too little room for metadata", EINVAL, INFO, |c| { let mut to = [9u8; 64]; Ok(Got::Errno(with_metadata(c, sys::address(&mut to), 4)?.0)) }),
+        row(I, "too little room for metadata: both sizes are told", YES, INFO, |c| { let (_, args) = with_metadata(c, 0, 4)?; Ok(holds((args.metadata_size, args.size) == (5, SIZE))) }),
+        row(I, "too little room for metadata: nothing else is", is(0), COPY, |c| { let (_, args) = with_metadata(c, 0, 4)?; Ok(Got::Value(u64::from(args.flags) | u64::from(args.gpu_id))) }),
+        row(I, "metadata to a kernel address", EFAULT, COPY, |c| Ok(Got::Errno(with_metadata(c, KERNEL, 64)?.0))),
+        row(I, "the CPU's memory", EINVAL, INFO, |c| { let h = made(c, DOMAIN_CPU)?; Ok(Got::Errno(described(c, h, 0, 0)?.0)) }),
+        row(I, "memory of no domain", EINVAL, INFO, |c| { let h = made(c, 0)?; Ok(Got::Errno(described(c, h, 0, 0)?.0)) }),
+        row(I, "a handle's VRAM: flags", is(IN_VRAM), INFO, |c| { let h = made(c, DOMAIN_VRAM)?; flags_of(c, h) }),
+        row(I, "a handle's VRAM for the CPU: flags", is(IN_VRAM), "amd/amdgpu/amdgpu_object.c: amdgpu_bo_create", |c| { let h = made_with(c, GemCreate { domain_flags: CREATE_CPU_ACCESS_REQUIRED, ..wanted(DOMAIN_VRAM) })?; flags_of(c, h) }),
+        row(I, "a handle's VRAM that the CPU touched: flags", is(IN_VRAM | TOUCHED), FAULT, |c| { let h = made(c, DOMAIN_VRAM)?; mapped(c, h)?.write(0, MARK); flags_of(c, h) }),
+        row(I, "a handle's GTT that the CPU touched: flags", is(IN_GTT | TOUCHED), FAULT, |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(0, MARK); flags_of(c, h) }),
+        row(I, "a handle's VRAM that is to lie in GTT: flags", is(IN_GTT), OP, |c| { let handle = made(c, DOMAIN_VRAM)?; crate::fixture::must(O, ask(c.render()?, &GEM_OP, &mut GemOp { handle, op: OP_SET_PLACEMENT, value: DOMAIN_GTT.into(), ..Default::default() }))?; flags_of(c, handle) }),
         row(P, "a DMA-buf of a handle is mapped by the CPU", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; mapped(c, h)?.write(16, MARK); let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; Ok(Got::Value(m.read(16))) }),
         row(P, "such a mapping outlives handle and descriptor", is(MARK), "drm_prime.c: drm_gem_prime_mmap", |c| { let h = made(c, DOMAIN_GTT)?; let fd = exported(c, h)?; let m = sys::Map::file(&fd, 0, SIZE as usize, RW, S).map_err(|e| e.to_string())?; m.write(24, MARK); close(c, h)?; drop(fd); Ok(Got::Value(m.read(24))) }),
     ]
