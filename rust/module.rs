@@ -210,8 +210,7 @@ impl Upcalls for Module {
     fn gpu_removed(&self, gpu: &Arc<Gpu>) {
         self.hide(gpu);
         // First every fault handler refuses, then what is mapped is taken away.
-        self.processes
-            .for_each(|process| teardown::device_lost(process, gpu));
+        self.processes.for_each(|process| process.device_lost(gpu));
         self.render.remove(gpu);
         self.kfd.revoke(gpu);
     }
@@ -258,7 +257,7 @@ impl Upcalls for Module {
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {
         self.processes.for_each(|process| {
             let concerned = match hang {
-                Hang::Lost => return teardown::device_lost(process, gpu),
+                Hang::Lost => return process.device_lost(gpu),
                 Hang::Gpu => process.device(gpu.id()).is_ok(),
                 Hang::Queues => process
                     .with_device(gpu.id(), |_, state| Ok(state.lost_a_queue()))

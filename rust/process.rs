@@ -10,10 +10,9 @@
 //! This room keeps things; what is done with them is in the rooms above it: `queue`, `memory`,
 //! `teardown`.
 //!
-//! Lock order: opening -> mmap lock -> tables; process state -> (vm -> scheduler -> ring), events,
-//! doorbells, mmap objects, the folder in sysfs,
-//! the debugger. Nothing copies from or to user memory under a process' state, and
-//! mapping and faulting, which come with the mmap lock held, don't take it.
+//! Lock order: where processes are shown -> the folder in sysfs; process state -> (vm -> scheduler -> ring), events,
+//! doorbells, mmap objects, the folder in sysfs, the debugger. Nothing copies from or to user memory under a process'
+//! state, and mapping and faulting, which come with the mmap lock held, don't take it.
 
 use crate::{
     counts::{
@@ -211,13 +210,17 @@ pub(crate) struct Process {
 
 impl Process {
     /// A process of a task's address space with these GPUs. Nobody knows it yet.
+    ///
+    /// # Errors
+    ///
+    /// ESRCH when the task has ended; ENOMEM.
     fn new(
         processes: &Arc<Processes>,
         task: &Task,
         mm: &Mm,
         gpus: KVec<Arc<Gpu>>,
     ) -> Result<Arc<Self>> {
-        let lead = task::leader(task);
+        let lead = task::leader(task)?;
         let mut devices = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         let mut states = KVec::with_capacity(gpus.len(), GFP_KERNEL_ACCOUNT)?;
         for gpu in gpus {
@@ -376,6 +379,15 @@ impl Process {
     pub(crate) fn take_buffer(&self, device: usize) -> Option<Handle> {
         let mut state = self.state.lock();
         Some(state.devices.get_mut(device)?.handles.pop()?.1)
+    }
+
+    /// Its device on this GPU went: no page of it may be mapped any more, and waiting makes no sense.
+    pub(crate) fn device_lost(&self, gpu: &Gpu) {
+        let devices = self.devices.iter();
+        for device in devices.filter(|device| device.gpu.id() == gpu.id()) {
+            *device.doorbells.lock() = Doorbells::Gone;
+            self.events.device_lost();
+        }
     }
 
     /// The address space need not be watched any more.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of a process, and of a device for the processes that have it.
+//! The end of a process.
 //!
 //! When the address space goes, the queues are taken off the hardware, and only with its
 //! acknowledgement the memory that they use is freed; a queue whose acknowledgement doesn't come
@@ -13,7 +13,6 @@
 use crate::{
     debug,
     glue::mmu_notifier::MmWatcher,
-    gpu::Gpu,
     memory,
     process::{
         Doorbells,
@@ -82,15 +81,6 @@ fn release_devices(process: &Process, state: &mut State) {
     for (device, device_state) in process.devices().iter().zip(state.devices.iter_mut()) {
         memory::unmap_all(device_state);
         memory::release(process, device, device_state);
-    }
-}
-
-/// A process' device went: no page of it may be mapped any more, and waiting makes no sense.
-pub(crate) fn device_lost(process: &Process, gpu: &Gpu) {
-    let devices = process.devices().iter();
-    for device in devices.filter(|device| device.gpu.id() == gpu.id()) {
-        *device.doorbells.lock() = Doorbells::Gone;
-        process.events.device_lost();
     }
 }
 

@@ -21,6 +21,11 @@ use kernel::{
     }, //
 };
 
+extern "C" {
+    // Of `mmu_notifier.c`: takes a `struct mmu_notifier` and a `struct mm_struct`.
+    fn rkfd_mmu_notifier_register(notifier: *mut c_void, mm: *mut c_void) -> c_int;
+}
+
 /// What watches an address space.
 pub(crate) trait MmWatcher: Send + Sync + 'static {
     /// The address space goes. May sleep; user memory can't be reached any more.
@@ -87,7 +92,12 @@ unsafe impl<T: MmWatcher> Send for Watch<T> {}
 unsafe impl<T: MmWatcher> Sync for Watch<T> {}
 
 impl<T: MmWatcher> Watch<T> {
-    /// Starts to watch. Takes the mmap lock for writing.
+    /// Starts to watch. Takes the mmap lock for writing, which a program can have its own threads keep for as long as it
+    /// likes: the caller holds nothing that others wait for.
+    ///
+    /// # Errors
+    ///
+    /// EINTR when a fatal signal comes before the lock; ENOMEM.
     pub(crate) fn new(mm: &MmWithUser, watcher: Arc<T>) -> Result<Self> {
         let tie = Arc::pin_init(
             pin_init!(Tie { watcher <- new_mutex!(Some(watcher), "rkfd watcher") }),
@@ -105,7 +115,8 @@ impl<T: MmWatcher> Watch<T> {
         // SAFETY: Nobody else has the node yet. The table is a promoted constant.
         unsafe { (*notifier.as_ptr()).ops = &Node::<T>::OPS };
         // SAFETY: `mm` has users; the node stays until `free`.
-        let ret = unsafe { bindings::mmu_notifier_register(notifier.as_ptr(), mm.as_raw()) };
+        let ret =
+            unsafe { rkfd_mmu_notifier_register(notifier.as_ptr().cast(), mm.as_raw().cast()) };
         if let Err(e) = to_result(ret) {
             // SAFETY: Not registered, so still ours alone.
             drop(unsafe { KBox::from_raw(node.as_ptr()) });

@@ -53,13 +53,22 @@ pub(crate) fn is_current(task: &Task) -> bool {
 }
 
 /// The first task of a task's process.
-pub(crate) fn leader(task: &Task) -> ARef<Task> {
+///
+/// # Errors
+///
+/// ESRCH when the task has ended and its parent knows: its leader may be gone, too (`pid_alive`).
+pub(crate) fn leader(task: &Task) -> Result<ARef<Task>> {
     let _rcu = rcu::read_lock();
-    // SAFETY: The task is counted. Its leader changes only when another thread of the process begins
-    // another program, and no task is freed in this section.
+    // SAFETY: The task is counted. As long as it has a number its leader isn't released, and no task that was released
+    // after that is freed in this section. Its leader changes only when another thread of the process begins another
+    // program.
     unsafe {
-        let leader = (&raw const (*task.as_ptr()).group_leader).read_volatile();
-        ARef::from(&*leader.cast::<Task>())
+        let task = task.as_ptr();
+        if (&raw const (*task).thread_pid).read_volatile().is_null() {
+            return Err(ESRCH);
+        }
+        let leader = (&raw const (*task).group_leader).read_volatile();
+        Ok(ARef::from(&*leader.cast::<Task>()))
     }
 }
 

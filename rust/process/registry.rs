@@ -4,8 +4,8 @@
 //! share.
 //!
 //! The tables' mutex is a leaf, under which nothing is allocated or freed: interrupts take it.
-//! Opening has a mutex of its own, because making a process takes the mmap lock. So has the list of processes that have a
-//! folder in sysfs, a leaf, too.
+//! The list of processes that have a folder in sysfs has a mutex of its own, a leaf, too. While a process is made none is
+//! held, because that takes the mmap lock, which a program can keep.
 
 use super::{
     folder::{
@@ -59,9 +59,9 @@ struct Tables {
 #[pin_data]
 pub(crate) struct Processes {
     shared: Shared,
-    /// Held while a process is made; where it is shown.
+    /// Where processes are shown; held while one is.
     #[pin]
-    opening: Mutex<Option<Places>>,
+    places: Mutex<Option<Places>>,
     /// The processes that have a folder, by the number that is its name.
     #[pin]
     shown: Mutex<RBTree<i32, ()>>,
@@ -79,7 +79,7 @@ impl Processes {
         Arc::pin_init(
             pin_init!(Self {
                 shared,
-                opening <- new_mutex!(None, "rkfd opening"),
+                places <- new_mutex!(None, "rkfd places"),
                 shown <- new_mutex!(RBTree::new(), "rkfd shown processes"),
                 tables <- new_mutex!(tables, "rkfd processes"),
             }),
@@ -105,7 +105,8 @@ impl Processes {
     ///
     /// # Errors
     ///
-    /// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`.
+    /// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`; EINTR when the caller is
+    /// killed meanwhile; ENOMEM.
     ///
     /// A new process has the GPUs that its cgroup permits now (`kfd_init_apertures`).
     pub(crate) fn find_or_create(self: &Arc<Self>) -> Result<Arc<Process>> {
@@ -114,9 +115,12 @@ impl Processes {
     }
 
     /// As [`find_or_create`](Self::find_or_create), of another task and its address space.
+    ///
+    /// # Errors
+    ///
+    /// ESRCH when the task has ended, and those of that.
     pub(crate) fn of(self: &Arc<Self>, task: &Task, mm: &MmWithUser) -> Result<Arc<Process>> {
         let key = mm.as_raw() as usize;
-        let places = self.opening.lock();
         let mut gpus = self.shared.gpus.all()?;
         if gpus.is_empty() {
             return Err(EINVAL);
@@ -127,26 +131,45 @@ impl Processes {
         gpus.retain(|gpu| gpu.is_permitted());
         let process = Process::new(self, task, mm, gpus)?;
         let node = RBTreeNode::new(key, process.clone(), GFP_KERNEL_ACCOUNT)?;
-        let replaced = self.tables.lock().by_mm.insert(node);
-        drop(replaced);
-        match Watch::new(mm, process.clone()) {
-            Ok(watch) => {
-                process.watch.populate(watch);
-                // Like upstream, it works without.
-                let _ = places.as_ref().map(|places| self.show(places, &process));
-                Ok(process)
-            }
-            Err(e) => {
-                self.forget(&process);
-                Err(e)
+        // The address space has users, so it doesn't go before it is known.
+        process.watch.populate(Watch::new(mm, process.clone())?);
+        if let Some(faster) = self.add(key, node) {
+            process.unwatch();
+            return Ok(faster);
+        }
+        // Those that went before it was known.
+        for device in process.devices() {
+            let there = self.shared.gpus.lookup(device.gpu.id());
+            if !there.is_some_and(|gpu| Arc::ptr_eq(&gpu, &device.gpu)) {
+                process.device_lost(&device.gpu);
             }
         }
+        let places = self.places.lock();
+        // Like upstream, it works without.
+        let _ = places.as_ref().map(|places| self.show(places, &process));
+        drop(places);
+        Ok(process)
+    }
+
+    /// Makes a process findable, unless another thread has made one of the same address space: that one.
+    fn add(&self, key: usize, node: RBTreeNode<usize, Arc<Process>>) -> Option<Arc<Process>> {
+        let mut tables = self.tables.lock();
+        let known = tables.by_mm.get(&key).cloned();
+        if known.is_some() {
+            drop(tables);
+            drop(node);
+            return known;
+        }
+        let replaced = tables.by_mm.insert(node);
+        drop(tables);
+        drop(replaced);
+        None
     }
 
     /// Sets where processes are shown from now on; without that none is. Those that there are keep their folders, which
     /// must be gone before the places go.
     pub(crate) fn show_in(&self, places: Option<Places>) {
-        let old = core::mem::replace(&mut *self.opening.lock(), places);
+        let old = core::mem::replace(&mut *self.places.lock(), places);
         drop(old);
     }
 
