@@ -182,7 +182,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let Ok(entry) = state.entry(process) else {
             return Ok(());
         };
-        let was_on = entry.evicted == 0;
+        let was_on = !entry.is_evicted();
         entry.evicted = entry.evicted.saturating_add(1);
         let mut result = match was_on {
             true => F::switch(state, &self.parts, process, false),
@@ -237,7 +237,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let entry = state.entry(process)?;
         queue.write_mqd(entry.config.has_trap(), true)?;
         entry.queues.push(&queue)?;
-        if entry.evicted > 0 {
+        if entry.is_evicted() {
             queue.enter(QueueState::Evicted)?;
         } else if !queue.wants_to_run() {
             queue.enter(QueueState::Disabled)?;
@@ -260,7 +260,7 @@ impl<F: Firmware> Scheduler for Common<F> {
         let state = &mut *guard;
         state.check(&self.parts)?;
         let entry = state.entry(queue.process())?;
-        let (trap, evicted) = (entry.config.has_trap(), entry.evicted > 0);
+        let (trap, evicted) = (entry.config.has_trap(), entry.is_evicted());
         let ran = queue.state() == QueueState::Mapped;
         if ran {
             F::take_off(state, &self.parts, queue, QueueState::Disabled)?;

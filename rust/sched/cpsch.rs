@@ -148,7 +148,7 @@ impl State<Hiq> {
         let firmware = self.firmware.as_mut().ok_or(ENODEV)?;
         let list = runlist::build(parts, &self.entries, firmware.spare())?;
         for entry in self.entries.iter_mut() {
-            entry.queues.settle(entry.evicted > 0)?;
+            entry.queues.settle(entry.is_evicted())?;
         }
         match list {
             Some(list) => self.firmware(parts)?.run(list),

@@ -198,9 +198,14 @@ pub(super) struct Entry<F: Firmware> {
 }
 
 impl<F: Firmware> Entry<F> {
+    /// Whether none of its queues may run: it was evicted, or the GPU was reset under it.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.evicted > 0 || self.process.is_lost()
+    }
+
     /// The queues that should be on the hardware.
     pub(super) fn active(&self) -> impl Iterator<Item = &Arc<HwQueue>> {
-        let runs = self.evicted == 0;
+        let runs = !self.is_evicted();
         self.queues
             .candidates()
             .filter(move |queue| runs && queue.wants_to_run())
@@ -288,25 +293,26 @@ impl<F: Firmware> State<F> {
     ///
     /// # Errors
     ///
-    /// EINVAL when there is no such process.
+    /// EINVAL when there is no such process; those of [`check`](Self::check), and of taking queues off or on. The
+    /// eviction is counted in spite of these: who takes it back may come when the firmware works again.
     pub(super) fn count_eviction(
         &mut self,
         parts: &Arc<Parts>,
         find: impl Fn(&SchedProcess) -> bool,
         change: i32,
     ) -> Result {
-        self.check(parts)?;
         let mut entries = self.entries.iter_mut();
         let entry = entries.find(|entry| find(&entry.process)).ok_or(EINVAL)?;
-        let before = entry.evicted;
-        let after = before.checked_add_signed(change).ok_or(EINVAL)?;
-        entry.evicted = after;
+        let before = entry.is_evicted();
+        entry.evicted = entry.evicted.checked_add_signed(change).ok_or(EINVAL)?;
+        let after = entry.is_evicted();
         trace::evictions_changed(entry.process.pasid().get().into(), change);
         let process = entry.process.clone();
-        if (before == 0) == (after == 0) {
+        self.check(parts)?;
+        if before == after {
             return Ok(());
         }
-        F::switch(self, parts, &process, after == 0)
+        F::switch(self, parts, &process, !after)
     }
 }
 

@@ -246,7 +246,7 @@ impl State<Mes> {
 
     /// Hands a queue over if it should run.
     fn add_if_wanted(&mut self, parts: &Arc<Parts>, queue: &Arc<HwQueue>) -> Result {
-        match self.entry(queue.process())?.evicted == 0 && queue.wants_to_run() {
+        match !self.entry(queue.process())?.is_evicted() && queue.wants_to_run() {
             true => self.add(parts, queue),
             false => Ok(()),
         }
