@@ -131,6 +131,12 @@ impl Master {
         unsafe { bindings::pci_clear_master(raw(&self.0)) };
         Ok(Suspended(self))
     }
+
+    /// The device may not read and write memory any more, although it isn't let go yet.
+    pub(crate) fn stop(&self) {
+        // SAFETY: The device is valid: a reference is held.
+        unsafe { bindings::pci_clear_master(raw(&self.0)) };
+    }
 }
 
 /// Configuration space was kept; dropped, the device has it again, with bus mastering as it was.

@@ -75,7 +75,9 @@ impl Method for Whole {
 /// # Errors
 ///
 /// As of [`Smu::reset_chip`], and what keeps configuration space from being saved: then nothing was reset. EIO when the
-/// unit didn't reset it, ETIME when the device or its boot loader doesn't come back. Logged.
+/// unit didn't reset it, ETIME when the device or its boot loader doesn't come back. Logged. Whatever the error, the
+/// device reads and writes no memory any more, as upstream: its engines may go on, and what was given up while it was
+/// away was not flushed.
 pub(crate) fn reset_device(
     dev: &Handle,
     regs: &Regs,
@@ -84,6 +86,17 @@ pub(crate) fn reset_device(
     processor: &psp::Interface,
 ) -> Result {
     let _away = dev.away();
+    reset_away(dev, regs, master, smu, processor).inspect_err(|_| master.stop())
+}
+
+/// The same while nobody else uses the device.
+fn reset_away(
+    dev: &Handle,
+    regs: &Regs,
+    master: &Master,
+    smu: &Smu,
+    processor: &psp::Interface,
+) -> Result {
     let saved = master.suspend()?;
     smu.reset_chip()?;
     if processor.autoload {
