@@ -178,6 +178,11 @@ impl Firmware for Mes {
         process: &Arc<SchedProcess>,
         before: &ProcessConfig,
     ) -> Result {
+        // MES was started anew since and knows nothing of it, of which nothing runs again: what it is told of now,
+        // nobody would have it forget.
+        if process.is_lost() {
+            return Ok(());
+        }
         // MES learns of a trap handler with the queues that it gets from now on.
         let its = |config: &ProcessConfig| {
             let control = config.spi_gdbg_per_vmid_cntl();
