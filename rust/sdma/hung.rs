@@ -30,7 +30,7 @@ impl Copier {
         let Some(hung) = parts.hal.selected(&parts.regs, engine)? else {
             return Ok(None);
         };
-        parts.dev.alive()?;
+        parts.dev.check_there()?;
         dev_err!(
             parts.dev.device(),
             "the queue with doorbell {:#x} hangs on copy engine {}; resetting the engine\n",
@@ -55,7 +55,7 @@ impl Copier {
         if !self.is_hung() {
             return Ok(());
         }
-        self.parts.dev.alive()?;
+        self.parts.dev.check_there()?;
         self.reset_by(ENGINE, |parts| {
             parts.hal.reset_own(&parts.regs, &parts.smu, ENGINE)
         })?;

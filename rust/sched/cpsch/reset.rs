@@ -77,7 +77,7 @@ pub(super) fn occupied(parts: &Parts) -> Result<KVec<Occupied>> {
             }
         }
     }
-    parts.dev.alive()?;
+    parts.dev.check_there()?;
     Ok(found)
 }
 

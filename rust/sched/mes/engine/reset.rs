@@ -237,5 +237,5 @@ fn reset_pipe(parts: &Parts, slot: HqdSlot) -> Result {
         Ok(())
     });
     done??;
-    parts.dev.alive()
+    parts.dev.check_there()
 }
