@@ -10,8 +10,8 @@ use std::path::Path;
 /// Adapts scenarios and adds those that only such a kernel can run. `leaking` is a module that
 /// leaks.
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
-    // The debug kernel is built without amdgpu, which would take longer than the whole suite.
-    suite.retain(|scenario| !amdgpu::is_needed(scenario));
+    // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE.
+    suite.retain(|scenario| !amdgpu::is_needed(scenario) && scenario.name != lifetime::OPENINGS);
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.
         scenario.shaped = false;

@@ -16,7 +16,8 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    let mut all = Vec::from([process_death(), sharing(), unbind()].map(Scenario::shares_a_machine));
+    let short = [process_death(), openings(), sharing(), unbind()];
+    let mut all = Vec::from(short.map(Scenario::shares_a_machine));
     all.push(displaced());
     all.push(sleep());
     all.push(cycles());
@@ -51,6 +52,20 @@ fn process_death() -> Scenario {
     ))
     .step(Step::sh("killed-again", 60, kill))
     .step(Step::sh("nothing-is-left-again", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
+}
+
+pub(super) const OPENINGS: &str = "openings";
+
+fn openings() -> Scenario {
+    Scenario::new(
+        OPENINGS,
+        "a program whose mmap lock is kept opens the device, can be killed meanwhile, and holds up nobody else",
+    )
+    .bin("rkfd-programs", "openings")
+    .step(Step::insmod(MODULE))
+    .step(Step::run("openings", 120, &["/bin/openings"]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
 
