@@ -9,6 +9,10 @@
 //!
 //! `reset CODE-OBJECT bystander`: the other program. It prints a line when its queue has run.
 //!
+//! While the GPU is reset, pages that the first program has lent it are thrown away again and again. Each time its queues
+//! are evicted until the new pages are there, and whatever of that comes before the reset and what behind it, its new
+//! queues don't run.
+//!
 //! A context of the render node's, in whose name nothing was submitted, reports the reset too (`amdgpu_ctx_query`).
 //!
 //! `reset CODE-OBJECT whole`: the whole device is reset, and VRAM loses its content (`amdgpu_device_check_vram_lost`).
@@ -18,17 +22,25 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::process::{Child, Command, ExitCode};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{bystander, check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
-use rkfd_uapi::{ctx, event, ioctl, smi};
+use rkfd_uapi::{ctx, event, ioctl, memory as abi, smi};
 use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 const ELEMENTS: usize = 4096;
 const RUNNING: &str = "bystander: its queue has run";
 const CONTENT: [u32; 4] = [0xfeed_0001, 0xfeed_0002, 0xfeed_0003, 0xfeed_0004];
+
+/// Lent memory, and its GPU address, which nothing uses.
+const LENT: usize = 1 << 16;
+const LENT_VA: u64 = 0x1234_0000_0000;
 
 struct Setup {
     kfd: File,
@@ -60,6 +72,20 @@ impl Setup {
         work.wait_timeout(PATIENCE)?;
         add.verify()?;
         Ok(queue)
+    }
+
+    /// Lends memory to the GPU; its address.
+    fn lend(&self) -> Result<usize, Failure> {
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: The kernel chooses the address, so no mapping is replaced; this one is never removed.
+        let memory =
+            unsafe { rustix::mm::mmap_anonymous(null_mut(), LENT, rights, MapFlags::PRIVATE) };
+        let at = memory.map_err(errno("mmap"))? as usize;
+        let flags = abi::ALLOC_USERPTR | abi::ALLOC_WRITABLE | abi::ALLOC_COHERENT;
+        let handle = raw::alloc(&self.kfd, self.gpu.id(), LENT_VA, LENT, at as u64, flags);
+        let handle = handle.map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
+        raw::map(&self.kfd, self.gpu.id(), handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+        Ok(at)
     }
 
     fn hears_of_the_reset(&self) -> Result<(), Failure> {
@@ -209,6 +235,19 @@ fn start_bystander() -> Result<Child, Failure> {
     bystander::start(&arguments, RUNNING)
 }
 
+/// Throws lent pages away as long as `goes_on`; how often.
+fn change(lent: usize, goes_on: &AtomicBool) -> usize {
+    let mut times = 0;
+    while goes_on.load(Ordering::Relaxed) {
+        // SAFETY: The mapping is whole and this program's own, and nothing in it is used.
+        if unsafe { rustix::mm::madvise(lent as *mut _, LENT, Advice::LinuxDontNeed) }.is_err() {
+            break;
+        }
+        times += 1;
+    }
+    times
+}
+
 /// Another program adds vectors.
 fn new_program() -> Result<(), Failure> {
     let status = Command::new("/bin/vectoradd")
@@ -233,6 +272,7 @@ fn victim() -> Result<(), Failure> {
         (context.flags()?, context.since()?) == (0, ctx::NO_RESET),
     )?;
     let memory = s.gpu.upload(&CONTENT)?;
+    let lent = s.lend()?;
     let (first, second) = (s.used_queue(0)?, s.used_queue(1)?);
     let mut bystander = start_bystander()?;
     see(&mut processes, &format!("c {:x} reset", bystander.id()))?;
@@ -243,8 +283,16 @@ fn victim() -> Result<(), Failure> {
         "the scheduler doesn't take a queue off",
         [Err(Errno::TIME), Err(Errno::TIMEDOUT)].contains(&refused),
     )?;
-    s.hears_of_the_reset()?;
-    see_the_end(events)?;
+    let goes_on = AtomicBool::new(true);
+    let (over, changed) = thread::scope(|threads| {
+        let changing = threads.spawn(|| change(lent, &goes_on));
+        let over = s.hears_of_the_reset().and_then(|()| see_the_end(events));
+        goes_on.store(false, Ordering::Relaxed);
+        (over, changing.join().unwrap_or(0))
+    });
+    over?;
+    println!("lent pages went {changed} times");
+    check("lent pages went meanwhile", changed > 0)?;
     context.reports_the_reset()?;
     let status = bystander.wait().map_err(Failure::new)?;
     check("the other program hears of it", status.success())?;
