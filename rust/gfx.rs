@@ -60,6 +60,9 @@ pub(crate) struct Gfx {
     /// Held while GRBM_GFX_CNTL or GRBM_GFX_INDEX points somewhere else than usual.
     #[pin]
     selected: Mutex<()>,
+    /// Held while the clock is captured: a lock of its own, since the other one is kept while hung queues are waited for.
+    #[pin]
+    capture: Mutex<()>,
     /// Where programs begin, if the driver has loaded them and has to say so.
     #[pin]
     starts: Mutex<Option<Starts>>,
@@ -81,6 +84,7 @@ impl Gfx {
                 regs,
                 hal,
                 selected <- new_mutex!((), "rkfd GRBM"),
+                capture <- new_mutex!((), "rkfd clock"),
                 starts <- new_mutex!(starts, "rkfd starts"),
                 watches <- new_mutex!([false; WATCHES], "rkfd watches"),
             }),
@@ -192,7 +196,7 @@ impl Gfx {
     /// The GPU's clock counter; 0 when the device is gone.
     pub(crate) fn clock(&self) -> u64 {
         let its = self.hal.registers();
-        let _lock = self.selected.lock();
+        let _lock = self.capture.lock();
         self.regs.write(its.capture_clock, 1);
         let low = u64::from(self.regs.read(its.clock_low));
         let high = u64::from(self.regs.read(its.clock_high));
