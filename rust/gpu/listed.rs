@@ -27,12 +27,14 @@ impl Listed {
     /// ENOMEM, and those of [`Upcalls::gpu_added`].
     pub(super) fn new(gpu: &Arc<Gpu>, gpus: &Arc<Gpus>, sink: Arc<dyn Upcalls>) -> Result<Self> {
         gpus.add(gpu)?;
-        sink.gpu_added(gpu).inspect_err(|_| gpus.remove(gpu))?;
-        Ok(Self {
+        // On an error it is dropped as a whole: programs may have found the GPU already.
+        let listed = Self {
             gpu: gpu.clone(),
             gpus: gpus.clone(),
             sink,
-        })
+        };
+        listed.sink.gpu_added(gpu)?;
+        Ok(listed)
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) trait Upcalls: Send + Sync {
     fn gpu_added(&self, gpu: &Arc<Gpu>) -> Result;
 
     /// A GPU goes: revoke every mapping of it, wake every waiter. [`Gpu::alive`] already fails with
-    /// ENODEV, so what is created from now on fails. Called once for each `gpu_added` that
-    /// succeeded, before the hardware is stopped.
+    /// ENODEV, so what is created from now on fails. Called once for each `gpu_added`, also where
+    /// that failed, before the hardware is stopped.
     fn gpu_removed(&self, gpu: &Arc<Gpu>);
 
     /// The GPU signalled event `id`, of which only the low `bits` bits are known; with 0 bits any of
