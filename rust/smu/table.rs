@@ -125,7 +125,7 @@ impl Smu {
     ///
     /// # Errors
     ///
-    /// EOPNOTSUPP when it can't; EPERM while the device is being reset; EIO when it has measured nothing, or didn't answer
+    /// EOPNOTSUPP when it can't; EBUSY while the device is being reset; EIO when it has measured nothing, or didn't answer
     /// once; ETIME when it doesn't answer now; those of refusals; ENODEV.
     pub(crate) fn measure(&self) -> Result<Reading> {
         self.with_table(|service, table| {
@@ -182,8 +182,8 @@ impl Smu {
         self.dev.alive()?;
         let mut table = self.table.lock();
         if table.measured.is_none_or(|at| at.elapsed() >= FRESH) {
-            if self.dev.is_away() {
-                return Err(EPERM);
+            if self.dev.is_away() || self.dev.is_resetting() {
+                return Err(EBUSY);
             }
             if table.silent {
                 return Err(EIO);
@@ -250,12 +250,15 @@ impl Smu {
             memory: Some(memory),
             version,
             serial: table.serial,
+            // Nobody has it measure before it knows where to.
+            silent: true,
             ..Table::default()
         };
         drop(table);
         // CAST: Halves.
         self.send(service.address_high, (at >> 32) as u32)?;
         self.send(service.address_low, at as u32)?;
+        self.table.lock().silent = false;
         let reported = self.learn_card(service)?;
         for &(message, argument) in service.before {
             self.send(message, argument)?;
