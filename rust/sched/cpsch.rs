@@ -210,6 +210,7 @@ impl Firmware for Hiq {
 
     fn halt(&self, parts: &Parts) {
         parts.tlb.set_firmware(None);
+        self.give_up();
     }
 
     fn abandon(self) {

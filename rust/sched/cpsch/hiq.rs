@@ -92,6 +92,11 @@ pub(super) struct Hiq {
 }
 
 impl Hiq {
+    /// The engines are to be reset: nobody waits for KIQ any more.
+    pub(super) fn give_up(&self) {
+        self.kiq.give_up();
+    }
+
     /// Starts KIQ, maps the queue and passes the firmware the resources that it may use.
     pub(super) fn start(parts: &Arc<Parts>) -> Result<Self> {
         let kiq = Kiq::start(parts)?;

@@ -106,6 +106,8 @@ pub(crate) struct Kiq {
     cleaner: Option<VramRange>,
     /// A failure was logged; one line is enough.
     logged: Atomic<u32>,
+    /// It takes no packets any more.
+    stuck: Atomic<u32>,
 }
 
 impl Kiq {
@@ -127,6 +129,7 @@ impl Kiq {
                 cleaner,
                 queues <- new_mutex!(queues, "rkfd KIQ"),
                 logged: Atomic::new(0),
+                stuck: Atomic::new(0),
             }),
             GFP_KERNEL,
         )?;
@@ -158,10 +161,22 @@ impl Kiq {
         drop(queues);
     }
 
-    /// Runs a packet on the queue of an XCC.
+    /// It is to be reset: who waits for its turn need not wait for its answer as well.
+    pub(super) fn give_up(&self) {
+        self.stuck.store(1, Relaxed);
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.stuck.load(Relaxed) != 0
+    }
+
+    /// Runs a packet on the queue of an XCC; EIO when it takes none any more.
     fn run(&self, xcc: u8, packet: &[u32]) -> Result {
-        self.queues
-            .lock()
+        let mut queues = self.queues.lock();
+        if self.is_stuck() {
+            return Err(EIO);
+        }
+        queues
             .iter_mut()
             .find(|queue| queue.xcc == xcc)
             .ok_or(EINVAL)?
@@ -231,15 +246,18 @@ impl Firmware for Kiq {
         // before it (`amdgpu_gmc_flush_gpu_tlb_pasid`).
         let heavy = packet.with(InvalidateTlbs::FLUSH_TYPE, HEAVY);
         let packet = packet.with(InvalidateTlbs::FLUSH_TYPE, kind);
-        let result = self
-            .queues
-            .lock()
-            .iter_mut()
-            .try_for_each(|queue| queue.run(&[&heavy.0, &packet.0]));
+        let mut queues = self.queues.lock();
+        if self.is_stuck() {
+            return None;
+        }
+        let mut each = queues.iter_mut();
+        let result = each.try_for_each(|queue| queue.run(&[&heavy.0, &packet.0]));
         match result {
             Ok(()) => self.logged.store(0, Relaxed),
             Err(ENODEV) => {}
             Err(error) => {
+                // Before the next one's turn.
+                self.give_up();
                 if self.logged.xchg(1, Relaxed) == 0 {
                     ratelimited!(
                         dev_err,
