@@ -20,7 +20,7 @@ use kernel::{
 };
 
 /// Anything that must not be freed yet.
-trait Thing: Send + Sync {}
+pub(crate) trait Thing: Send + Sync {}
 
 impl<T: Send + Sync> Thing for T {}
 
@@ -80,7 +80,8 @@ impl Kept {
         }
     }
 
-    fn take(&self) -> KVec<KBox<dyn Thing>> {
+    /// Takes what was kept, to be dropped where no lock is held.
+    pub(crate) fn take(&self) -> KVec<KBox<dyn Thing>> {
         core::mem::replace(&mut *self.things.lock(), KVec::new())
     }
 }

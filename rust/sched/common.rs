@@ -392,6 +392,8 @@ impl<F: Firmware> Scheduler for Common<F> {
     }
 
     fn restart(&self) -> Result {
+        // Dropped without the lock.
+        let _stopped;
         let mut guard = self.state.lock();
         let state = &mut *guard;
         if let Some(firmware) = state.firmware.take() {
@@ -406,6 +408,8 @@ impl<F: Firmware> Scheduler for Common<F> {
                 let _ = queue.enter(QueueState::Gone);
             }
         }
+        // What was given up since the engines were proven to be off, too. From here on no queue hangs.
+        _stopped = self.parts.kept.take();
         state.firmware = Some(F::start(&self.parts)?);
         state.stuck = false;
         Ok(())
