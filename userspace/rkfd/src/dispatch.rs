@@ -271,6 +271,7 @@ impl Dispatch {
             kernarg,
             _code: Some(self.kernel.loaded().clone()),
             _buffers: buffers,
+            _signals: Vec::new(),
         };
         Ok((packet, resources))
     }

@@ -94,6 +94,11 @@ impl Signal {
         self.piece.address()
     }
 
+    /// Its memory, which is no other signal's as long as this is held.
+    pub(crate) fn memory(&self) -> Piece {
+        self.piece.clone()
+    }
+
     /// Where and how other queues report the end.
     pub(crate) fn completion(&self) -> Completion {
         let (mailbox, event) = self

@@ -124,6 +124,27 @@ fn waiters_sleep_and_are_woken() {
 }
 
 #[test]
+fn a_barrier_keeps_the_signals_that_it_waits_for() {
+    let set = set(64);
+    set.fake.pause();
+    let gate = set.gpu.signal(0).unwrap();
+    let barrier = set.queue.barrier_and(&[&gate]).unwrap();
+    let address = gate.address();
+    drop(gate);
+    // The next signal is the one behind the barrier, which must not wait for that.
+    let (mut work, c) = set.prepare(1);
+    assert_ne!(work.signal().unwrap().address(), address);
+    work.submit().unwrap();
+    set.fake.resume();
+    work.wait_timeout(SOON).unwrap();
+    verify(&c, 1);
+    // The last that waits for it gives its memory back.
+    drop((work, barrier));
+    let spare: Vec<_> = (0..3).map(|_| set.gpu.signal(0).unwrap()).collect();
+    assert!(spare.iter().any(|signal| signal.address() == address));
+}
+
+#[test]
 fn a_full_queue_and_a_running_dispatch_are_refused() {
     let set = set(64);
     set.fake.pause();

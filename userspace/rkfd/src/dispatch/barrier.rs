@@ -11,7 +11,8 @@ use crate::queue::{Packet, Queue};
 use crate::signal::Signal;
 
 impl Queue {
-    /// Submits a packet that completes when all of up to five signals are 0.
+    /// Submits a packet that completes when all of up to five signals are 0. Their memory stays theirs until then,
+    /// also when they are dropped.
     ///
     /// # Errors
     ///
@@ -64,7 +65,11 @@ impl Queue {
             packet.set(slot, signal.address());
         }
         let work = Work::Packet(self.clone(), Packet::from(&packet.0));
-        let mut submission = Submission::new(work, signal, Resources::default());
+        let resources = Resources {
+            _signals: signals.iter().map(|signal| signal.memory()).collect(),
+            ..Resources::default()
+        };
+        let mut submission = Submission::new(work, signal, resources);
         submission.submit()?;
         Ok(submission)
     }

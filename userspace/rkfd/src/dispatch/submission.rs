@@ -21,6 +21,8 @@ pub(super) struct Resources {
     pub(super) kernarg: Option<Piece>,
     pub(super) _code: Option<Arc<Loaded>>,
     pub(super) _buffers: Vec<Arc<Bo>>,
+    /// Signals that it waits for.
+    pub(super) _signals: Vec<Piece>,
 }
 
 /// A packet that was, or can be, submitted, once or again and again. Dropping one that still runs is

@@ -30,13 +30,22 @@ struct Spare {
     total: usize,
 }
 
-/// A piece: returned to its pool when dropped.
-#[derive(Debug)]
+/// A piece: returned to its pool when its last clone is dropped.
+#[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    home: Option<Arc<Pool>>,
     bo: Arc<Bo>,
     offset: usize,
     size: usize,
+    /// Shared by the clones; one of its own object goes with that.
+    _taken: Option<Arc<Taken>>,
+}
+
+/// Returns a piece to its pool when dropped.
+#[derive(Debug)]
+struct Taken {
+    home: Arc<Pool>,
+    bo: Arc<Bo>,
+    offset: usize,
 }
 
 /// Memory of a piece, which may meanwhile belong to another user.
@@ -84,11 +93,16 @@ impl Pool {
             elements: 1,
             size: self.piece,
         })?;
+        let taken = Taken {
+            home: self.clone(),
+            bo: bo.clone(),
+            offset,
+        };
         Ok(Piece {
-            home: Some(self.clone()),
             bo,
             offset,
             size: self.piece,
+            _taken: Some(Arc::new(taken)),
         })
     }
 }
@@ -98,10 +112,10 @@ impl Piece {
     pub(crate) fn alone(link: &Arc<Link>, size: usize) -> Result<Self> {
         let bo = Arc::new(Bo::new(link, size, flags::SHARED)?);
         Ok(Self {
-            home: None,
             bo,
             offset: 0,
             size,
+            _taken: None,
         })
     }
 
@@ -137,12 +151,9 @@ impl Piece {
     }
 }
 
-impl Drop for Piece {
+impl Drop for Taken {
     fn drop(&mut self) {
-        if let Some(home) = &self.home {
-            lock(&home.spare)
-                .pieces
-                .push((self.bo.clone(), self.offset));
-        }
+        let piece = (self.bo.clone(), self.offset);
+        lock(&self.home.spare).pieces.push(piece);
     }
 }
