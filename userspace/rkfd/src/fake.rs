@@ -392,6 +392,9 @@ impl Inner {
 
     fn wait(&self, args: &mut WaitEventsArgs) -> Result<(), Errno> {
         self.waits.fetch_add(1, Ordering::Relaxed);
+        if args.num_events > SIGNAL_EVENT_LIMIT {
+            return Err(Errno::NOMEM);
+        }
         let end = Instant::now() + Duration::from_millis(args.timeout.into());
         let ids: Vec<u32> = (0..u64::from(args.num_events))
             .map(|i| argument::<EventData>((args.events_ptr + i * 48) as *mut u8).event_id)

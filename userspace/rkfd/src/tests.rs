@@ -411,7 +411,10 @@ mod futures {
     use std::task::{Context, Poll, Wake, Waker};
     use std::thread::Thread;
 
+    use rkfd_uapi::event::SIGNAL_EVENT_LIMIT;
+
     use super::*;
+    use crate::Done;
 
     struct Unpark(Thread);
 
@@ -489,6 +492,36 @@ mod futures {
         }
         let sleeps = set.fake.waits();
         assert!(sleeps < 200, "{sleeps} sleeps for 40 futures");
+    }
+
+    #[test]
+    fn more_futures_wait_than_a_request_has_events_for_twice_each() {
+        // Each waits for its own event, and for that of its queue's end.
+        const WORKS: usize = SIGNAL_EVENT_LIMIT as usize / 2 + 50;
+        let set = set(4096);
+        set.fake.pause();
+        let values = set.gpu.upload(&[1.0f32]).unwrap();
+        let add = set.queue.dispatch(&set.kernel).grid(1).block(1);
+        let add = add.arg(&values).arg(&values).arg(&values).arg(1i32);
+        let submit = |_| add.clone().submit().unwrap();
+        let works: Vec<_> = (0..WORKS).map(submit).collect();
+        let mut left: Vec<_> = works.iter().map(Submission::done).collect();
+        let waker = waker();
+        let mut poll = |future: &mut Done<'_>| {
+            let polled = pin!(future).poll(&mut Context::from_waker(&waker));
+            polled.map(Result::unwrap).is_pending()
+        };
+        left.iter_mut().for_each(|future| assert!(poll(future)));
+        // The thread asks for all of them at once.
+        std::thread::sleep(Duration::from_millis(100));
+        left.iter_mut().for_each(|future| assert!(poll(future)));
+        set.fake.resume();
+        while !left.is_empty() {
+            left.retain_mut(&mut poll);
+            if !left.is_empty() {
+                std::thread::park_timeout(Duration::from_secs(5));
+            }
+        }
     }
 
     #[test]

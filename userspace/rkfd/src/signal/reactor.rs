@@ -2,11 +2,11 @@
 
 //! The thread that sleeps for all futures of a process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
-use rkfd_uapi::event::{EventData, EVENT_SIGNAL};
+use rkfd_uapi::event::{EventData, EVENT_SIGNAL, SIGNAL_EVENT_LIMIT};
 
 use super::fault::check;
 use super::{SLEEP, VALUE};
@@ -201,7 +201,11 @@ impl Shared {
             let faults = state.faults.clone();
             let fault_ids = faults.iter().map(|&(_, id)| id);
             let others = state.waiting.values().flat_map(|waiting| &waiting.ids);
-            let ids = fault_ids.chain([alarm]).chain(others.copied());
+            // Once each: all work of a queue has the event of the queue's end in common. What is beyond the number that
+            // the driver takes is looked at whenever the thread wakes, which is within a second.
+            let others: BTreeSet<u32> = others.copied().collect();
+            let ids = fault_ids.chain([alarm]).chain(others);
+            let ids = ids.take(SIGNAL_EVENT_LIMIT as usize);
             let mut events: Vec<_> = ids.map(|id| EventData::wait_for(id, 0)).collect();
             let changes = state.changes;
             state.asleep = true;
