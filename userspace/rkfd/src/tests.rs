@@ -406,8 +406,8 @@ fn dispatches_have_times_of_the_host() {
 #[cfg(feature = "async")]
 mod futures {
     use std::future::Future;
-    use std::pin::pin;
-    use std::sync::Arc;
+    use std::pin::{pin, Pin};
+    use std::sync::{mpsc, Arc, Mutex};
     use std::task::{Context, Poll, Wake, Waker};
     use std::thread::Thread;
 
@@ -522,6 +522,52 @@ mod futures {
                 std::thread::park_timeout(Duration::from_secs(5));
             }
         }
+    }
+
+    type Work = dyn Future<Output = Result<(), Error>> + Send;
+
+    /// A task that nothing but its waker keeps.
+    struct Task {
+        _future: Mutex<Pin<Box<Work>>>,
+    }
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    /// Polls a future by the waker of another task, which waits for other work and ends with that waker.
+    fn poll_by_another_task(set: &Set, future: &mut Done<'_>) {
+        let (mut work, _c) = set.prepare(1);
+        work.submit().unwrap();
+        let mut other = Box::pin(async move { work.done().await });
+        let polled = other.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        let task = Task {
+            _future: Mutex::new(other),
+        };
+        let waker = Waker::from(Arc::new(task));
+        let polled = pin!(future).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+
+    #[test]
+    fn a_waker_may_take_futures_along() {
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            let set = set(64);
+            set.fake.pause();
+            let (mut work, _c) = set.prepare(2);
+            work.submit().unwrap();
+            let mut future = work.done();
+            poll_by_another_task(&set, &mut future);
+            // Another waker takes that one's place, and then the future ends with its waker.
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(pin!(&mut future).poll(&mut context).is_pending());
+            poll_by_another_task(&set, &mut future);
+            drop(future);
+            ended.send(()).unwrap();
+        });
+        end.recv_timeout(SOON).unwrap();
     }
 
     #[test]

@@ -133,7 +133,10 @@ impl Reactor {
             return Err(failure.into());
         }
         if let Some(waiting) = key.and_then(|key| state.waiting.get_mut(&key)) {
-            waiting.waker = waker;
+            let old = std::mem::replace(&mut waiting.waker, waker);
+            // A waker's end may be that of a task which has futures, and those are forgotten by the same lock.
+            drop(state);
+            drop(old);
             return Ok(());
         }
         state.faults = faults;
@@ -162,9 +165,13 @@ impl Reactor {
     /// Forgets a future.
     pub(super) fn forget(&self, key: Key) {
         let mut state = lock(&self.shared.state);
-        if state.waiting.remove(&key).is_some() {
+        let removed = state.waiting.remove(&key);
+        if removed.is_some() {
             state.changes += 1;
         }
+        // Without the lock: as above.
+        drop(state);
+        drop(removed);
     }
 }
 
