@@ -29,6 +29,8 @@ pub(crate) struct Mapping {
     /// Bytes behind it that are reserved with it.
     guard: usize,
     accessible: bool,
+    /// Nobody else can have something in its `len` bytes.
+    owned: bool,
 }
 
 // SAFETY: a mapping is memory of the process, not of a thread; all access is by atomics through
@@ -74,11 +76,16 @@ impl Mapping {
                 len,
                 guard: GUARD,
                 accessible: false,
+                owned: true,
             })
         }
     }
 
     /// Puts a file's memory over the whole range.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Map`] with the file's errno. Nothing is accessible then.
     pub(crate) fn place(&mut self, file: BorrowedFd<'_>, offset: u64) -> Result<()> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
@@ -94,13 +101,28 @@ impl Mapping {
                 offset,
             )
         }
-        .map_err(|errno| Error::Map {
-            what: "buffer object",
-            size: self.len,
-            errno,
+        .map_err(|errno| {
+            self.reserve_again();
+            Error::Map {
+                what: "buffer object",
+                size: self.len,
+                errno,
+            }
         })?;
         self.accessible = true;
         Ok(())
+    }
+
+    /// Reserves the range after a failure that may have left a gap in its place: the file is asked when
+    /// what was there is gone already. Another thread may have some of the gap by now. Then the range isn't
+    /// this mapping's any more.
+    fn reserve_again(&mut self) {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+        let (base, none) = (self.base.as_ptr().cast(), ProtFlags::empty());
+        // SAFETY: no mapping is replaced.
+        let again = unsafe { mmap_anonymous(base, self.len, none, flags) };
+        // It also fails where there is no gap. Then what was reserved stays so, which is harmless.
+        self.owned = again.is_ok();
     }
 
     /// Maps `len` bytes of a file wherever there is room.
@@ -128,6 +150,7 @@ impl Mapping {
             len,
             guard: 0,
             accessible: true,
+            owned: true,
         })
     }
 
@@ -296,9 +319,13 @@ unsafe fn write_edge(to: *mut u8, from: &[u8]) {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is this mapping's own, and accessors borrow from `self`, so none is
-        // left. A failure leaves the range mapped, which is harmless.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len + self.guard) };
+        let (skipped, len) = match self.owned {
+            true => (0, self.len + self.guard),
+            false => (self.len, self.guard),
+        };
+        // SAFETY: the range, or the guard behind it, is this mapping's own, and accessors borrow from `self`,
+        // so none is left. A failure leaves the range mapped, which is harmless.
+        let _ = unsafe { munmap(self.base.as_ptr().add(skipped).cast(), len) };
     }
 }
 
@@ -331,6 +358,35 @@ mod tests {
         let guarded = map.address()..map.address() + (PAGE + GUARD) as u64;
         let within = |other: &&Mapping| guarded.contains(&other.address());
         assert_eq!(others.iter().filter(within).count(), 0);
+    }
+
+    /// Whether a page at this address is taken; it is from now on.
+    fn is_taken(address: u64) -> bool {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+        // SAFETY: no mapping is replaced.
+        let page = unsafe { mmap_anonymous(address as *mut _, PAGE, ProtFlags::empty(), flags) };
+        page.is_err()
+    }
+
+    #[test]
+    fn a_file_without_memory_leaves_no_gap() {
+        let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        let mut map = Mapping::reserve(2 * PAGE, PAGE).unwrap();
+        assert!(map.place(socket.as_fd(), 0).is_err());
+        assert!(!map.accessible());
+        assert!(is_taken(map.address()) && is_taken(map.address() + PAGE as u64));
+    }
+
+    #[test]
+    fn what_another_has_put_into_a_gap_stays() {
+        let mut map = Mapping::reserve(PAGE, PAGE).unwrap();
+        // As if the reservation, which is still there, were another's.
+        map.reserve_again();
+        let address = map.address();
+        drop(map);
+        assert!(is_taken(address));
+        // SAFETY: nobody uses the page, which is this test's.
+        unsafe { munmap(address as *mut _, PAGE) }.unwrap();
     }
 
     #[test]
