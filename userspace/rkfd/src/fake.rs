@@ -82,7 +82,7 @@ struct Inner {
 struct State {
     objects: HashMap<u64, Object>,
     queues: HashMap<u32, (Arc<AtomicBool>, JoinHandle<()>)>,
-    events: HashMap<u32, bool>,
+    events: HashMap<u32, Event>,
     page: u64,
     next: u64,
     end: u64,
@@ -94,6 +94,12 @@ struct Object {
     va: u64,
     size: u64,
     mapped: bool,
+}
+
+#[derive(Debug)]
+struct Event {
+    auto_reset: bool,
+    signalled: bool,
 }
 
 /// A node of the topology that the fake GPU could have.
@@ -286,7 +292,8 @@ impl Inner {
             c if c == requests::SET_EVENT.command() => {
                 let args: &mut SetEventArgs = argument(arg);
                 let mut state = lock(&self.state);
-                *state.events.get_mut(&args.event_id).ok_or(Errno::INVAL)? = true;
+                let event = state.events.get_mut(&args.event_id);
+                event.ok_or(Errno::INVAL)?.signalled = true;
                 self.signalled.notify_all();
                 Ok(())
             }
@@ -386,7 +393,11 @@ impl Inner {
         state.last_event += 1;
         args.event_id = state.last_event;
         args.event_slot_index = args.event_id;
-        state.events.insert(args.event_id, false);
+        let event = Event {
+            auto_reset: args.auto_reset != 0,
+            signalled: false,
+        };
+        state.events.insert(args.event_id, event);
         Ok(())
     }
 
@@ -402,10 +413,13 @@ impl Inner {
         let mut state = lock(&self.state);
         loop {
             for id in &ids {
-                if std::mem::take(state.events.get_mut(id).ok_or(Errno::INVAL)?) {
-                    args.wait_result = WAIT_RESULT_COMPLETE;
-                    return Ok(());
+                let event = state.events.get_mut(id).ok_or(Errno::INVAL)?;
+                if !event.signalled {
+                    continue;
                 }
+                event.signalled = !event.auto_reset;
+                args.wait_result = WAIT_RESULT_COMPLETE;
+                return Ok(());
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -424,7 +438,9 @@ impl Inner {
         let mut state = lock(&self.state);
         let slot = word64(state.page + u64::from(id) * 8);
         if slot.swap(SLOT_UNSIGNALED, Ordering::AcqRel) == u64::from(id) {
-            state.events.insert(id, true);
+            if let Some(event) = state.events.get_mut(&id) {
+                event.signalled = true;
+            }
             self.signalled.notify_all();
         }
     }
