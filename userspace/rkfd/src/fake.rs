@@ -7,6 +7,10 @@
 //! completes signals. It runs no code: whatever the kernel, it adds vectors, as [`VADD`] does. It
 //! refuses what the driver refuses, and has no PM4 queues and no copy engines.
 //!
+//! It accesses memory that the library allocated, and nothing else of the process. An address beyond is a
+//! fault, which takes all queues off for good, as with the driver:
+//! [`Error::MemoryFault`].
+//!
 //! The feature `fake` has this module. A program that wants it in its tests only names it in its
 //! `dev-dependencies`.
 //!
@@ -23,7 +27,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -74,6 +78,8 @@ struct Inner {
     signalled: Condvar,
     /// The packet processors stand still.
     paused: AtomicBool,
+    /// A fault has ended all packet processors.
+    faulted: AtomicBool,
     /// Calls of WAIT_EVENTS.
     waits: AtomicU32,
 }
@@ -83,7 +89,8 @@ struct State {
     objects: HashMap<u64, Object>,
     queues: HashMap<u32, (Arc<AtomicBool>, JoinHandle<()>)>,
     events: HashMap<u32, Event>,
-    page: u64,
+    /// The page of signals.
+    page: Option<Arc<Mapping>>,
     next: u64,
     end: u64,
     last_event: u32,
@@ -94,12 +101,69 @@ struct Object {
     va: u64,
     size: u64,
     mapped: bool,
+    /// The device's own view of its memory.
+    memory: Arc<Mapping>,
 }
 
 #[derive(Debug)]
 struct Event {
+    kind: u32,
     auto_reset: bool,
     signalled: bool,
+    /// The address of a fault.
+    fault: Option<u64>,
+}
+
+/// An address that the GPU can't access.
+#[derive(Debug)]
+struct Fault(u64);
+
+/// Where an address leads.
+#[derive(Debug)]
+struct Place {
+    address: u64,
+    /// The first address behind the object.
+    end: u64,
+    /// The object's memory, which stays as long as this does.
+    memory: Arc<Mapping>,
+    offset: usize,
+}
+
+impl Place {
+    fn word64(&self, at: usize) -> Result<&AtomicU64, Fault> {
+        let word = self.memory.word64(self.offset + at);
+        word.ok_or(Fault(self.address + at as u64))
+    }
+
+    fn word32(&self, at: usize) -> Result<&AtomicU32, Fault> {
+        let words = self.memory.words32(self.offset + at, 1);
+        let word = words.and_then(<[AtomicU32]>::first);
+        word.ok_or(Fault(self.address + at as u64))
+    }
+
+    fn words32(&self, count: usize) -> Result<&[AtomicU32], Fault> {
+        let words = self.memory.words32(self.offset, count);
+        words.ok_or(Fault(match self.offset % 4 {
+            0 => self.end,
+            _ => self.address,
+        }))
+    }
+}
+
+impl State {
+    /// Where an address leads.
+    fn reach(&self, address: u64) -> Result<Place, Fault> {
+        let has = |object: &&Object| {
+            object.mapped && (object.va..object.va + object.size).contains(&address)
+        };
+        let object = self.objects.values().find(has).ok_or(Fault(address))?;
+        Ok(Place {
+            address,
+            end: object.va + object.size,
+            memory: object.memory.clone(),
+            offset: (address - object.va) as usize,
+        })
+    }
 }
 
 /// A node of the topology that the fake GPU could have.
@@ -137,6 +201,7 @@ pub fn open() -> (Gpu, Fake) {
         doorbells,
         signalled: Condvar::new(),
         paused: AtomicBool::new(false),
+        faulted: AtomicBool::new(false),
         waits: AtomicU32::new(0),
     };
     let fake = Fake {
@@ -207,17 +272,6 @@ fn nanos() -> u64 {
 /// The GPU's clock.
 fn ticks() -> u64 {
     nanos() / 1000 * TICKS
-}
-
-/// A word of the memory that CPU and GPU share.
-fn word32<'a>(address: u64) -> &'a AtomicU32 {
-    // SAFETY: queues, signals and arguments lie in mapped objects while packets use them.
-    unsafe { AtomicU32::from_ptr(address as *mut u32) }
-}
-
-fn word64<'a>(address: u64) -> &'a AtomicU64 {
-    // SAFETY: as for `word32`.
-    unsafe { AtomicU64::from_ptr(address as *mut u64) }
 }
 
 impl Inner {
@@ -317,12 +371,14 @@ impl Inner {
         args.mmap_offset = state.end;
         state.end += args.size;
         ftruncate(&self.file, state.end)?;
+        let memory = Mapping::of_file(self.file.as_fd(), args.mmap_offset, args.size as usize);
         args.handle = (u64::from(GPU_ID) << 32) | state.next;
         state.next += 1;
         let object = Object {
             va: args.va_addr,
             size: args.size,
             mapped: false,
+            memory: Arc::new(memory.map_err(|_| Errno::NOMEM)?),
         };
         state.objects.insert(args.handle, object);
         Ok(())
@@ -348,6 +404,11 @@ impl Inner {
         if args.ctl_stack_size != area.control_stack || args.ctx_save_restore_size < area.size {
             return Err(Errno::INVAL);
         }
+        let reach = |address| state.reach(address).map_err(|_| Errno::INVAL);
+        let (ring, read) = (
+            reach(args.ring_base_address)?,
+            reach(args.read_pointer_address)?,
+        );
         let id = state.next as u32;
         state.next += 1;
         args.queue_id = id;
@@ -360,9 +421,9 @@ impl Inner {
         let stop = Arc::new(AtomicBool::new(false));
         let processor = Processor {
             fake: self.clone(),
-            ring: args.ring_base_address,
+            ring,
             packets: u64::from(args.ring_size) / 64,
-            read: args.read_pointer_address,
+            read,
             bell: args.doorbell_offset as usize,
             stop: stop.clone(),
         };
@@ -379,23 +440,25 @@ impl Inner {
                 .objects
                 .get(&args.event_page_offset)
                 .ok_or(Errno::INVAL)?;
-            if state.page != 0 || object.size < SIGNAL_PAGE_SIZE as u64 {
+            if state.page.is_some() || object.size < SIGNAL_PAGE_SIZE as u64 {
                 return Err(Errno::INVAL);
             }
-            let page = object.va;
-            state.page = page;
-            (0..SIGNAL_EVENT_LIMIT).for_each(|i| {
-                word64(page + u64::from(i) * 8).store(SLOT_UNSIGNALED, Ordering::Relaxed);
-            });
-        } else if args.event_type == EVENT_SIGNAL && state.page == 0 {
+            let page = object.memory.clone();
+            (0..SIGNAL_EVENT_LIMIT as usize)
+                .filter_map(|i| page.word64(i * 8))
+                .for_each(|slot| slot.store(SLOT_UNSIGNALED, Ordering::Relaxed));
+            state.page = Some(page);
+        } else if args.event_type == EVENT_SIGNAL && state.page.is_none() {
             return Err(Errno::NOMEM);
         }
         state.last_event += 1;
         args.event_id = state.last_event;
         args.event_slot_index = args.event_id;
         let event = Event {
+            kind: args.event_type,
             auto_reset: args.auto_reset != 0,
             signalled: false,
+            fault: None,
         };
         state.events.insert(args.event_id, event);
         Ok(())
@@ -407,17 +470,31 @@ impl Inner {
             return Err(Errno::NOMEM);
         }
         let end = Instant::now() + Duration::from_millis(args.timeout.into());
-        let ids: Vec<u32> = (0..u64::from(args.num_events))
-            .map(|i| argument::<EventData>((args.events_ptr + i * 48) as *mut u8).event_id)
+        let entry = |i: usize| (args.events_ptr + i as u64 * 48) as *mut u8;
+        let ids: Vec<u32> = (0..args.num_events as usize)
+            .map(|i| argument::<EventData>(entry(i)).event_id)
             .collect();
         let mut state = lock(&self.state);
         loop {
-            for id in &ids {
+            for (i, id) in ids.iter().enumerate() {
                 let event = state.events.get_mut(id).ok_or(Errno::INVAL)?;
                 if !event.signalled {
                     continue;
                 }
                 event.signalled = !event.auto_reset;
+                if let Some(va) = event.fault {
+                    let failure = MemoryExceptionFailure {
+                        not_present: 1,
+                        ..Default::default()
+                    };
+                    let exception = MemoryExceptionData {
+                        failure,
+                        va,
+                        gpu_id: GPU_ID,
+                        error_type: 0,
+                    };
+                    argument::<EventData>(entry(i)).set_memory_exception(exception);
+                }
                 args.wait_result = WAIT_RESULT_COMPLETE;
                 return Ok(());
             }
@@ -436,32 +513,58 @@ impl Inner {
     /// The end-of-pipe interrupt: looks at the slot, as the driver does.
     fn interrupt(&self, id: u32) {
         let mut state = lock(&self.state);
-        let slot = word64(state.page + u64::from(id) * 8);
-        if slot.swap(SLOT_UNSIGNALED, Ordering::AcqRel) == u64::from(id) {
+        let page = state.page.as_ref();
+        let slot = page.and_then(|page| page.word64(id as usize * 8));
+        let told = slot.map(|slot| slot.swap(SLOT_UNSIGNALED, Ordering::AcqRel));
+        if told == Some(u64::from(id)) {
             if let Some(event) = state.events.get_mut(&id) {
                 event.signalled = true;
             }
             self.signalled.notify_all();
         }
     }
+
+    fn reach(&self, address: u64) -> Result<Place, Fault> {
+        lock(&self.state).reach(address)
+    }
+
+    /// Takes all queues off, and tells those who wait for faults of this one.
+    fn fault(&self, address: u64) {
+        self.faulted.store(true, Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let events = state.events.values_mut();
+        for event in events.filter(|event| event.kind == EVENT_MEMORY) {
+            event.signalled = true;
+            event.fault = Some(address);
+        }
+        self.signalled.notify_all();
+    }
 }
 
 struct Processor {
     fake: Arc<Inner>,
-    ring: u64,
+    ring: Place,
     packets: u64,
-    read: u64,
+    read: Place,
     bell: usize,
     stop: Arc<AtomicBool>,
 }
 
 impl Processor {
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.fake.faulted.load(Ordering::Relaxed)
     }
 
     fn run(self) {
-        let read = word64(self.read);
+        if let Err(Fault(address)) = self.process() {
+            self.fake.fault(address);
+        }
+    }
+
+    /// Processes packets until the queue is stopped.
+    fn process(&self) -> Result<(), Fault> {
+        let read = self.read.word64(0)?;
+        let ring = self.ring.words32(self.packets as usize * 16)?;
         while !self.stopped() {
             if self.fake.paused.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(1));
@@ -474,76 +577,89 @@ impl Processor {
                 continue;
             }
             let next = read.load(Ordering::Relaxed);
-            let slot = self.ring + (next & (self.packets - 1)) * 64;
-            let header = word32(slot).load(Ordering::Acquire);
+            let first = (next & (self.packets - 1)) as usize * 16;
+            let slot = &ring[first..first + 16];
+            let header = slot[0].load(Ordering::Acquire);
             if header as u8 == aql::TYPE_INVALID {
                 continue;
             }
             let mut words = [header; 16];
-            for (i, word) in words.iter_mut().enumerate().skip(1) {
-                *word = word32(slot + i as u64 * 4).load(Ordering::Relaxed);
+            for (word, place) in words.iter_mut().zip(slot).skip(1) {
+                *word = place.load(Ordering::Relaxed);
             }
             let start = ticks();
-            if !self.execute(&words) {
-                return;
+            if !self.execute(&words)? {
+                break;
             }
-            word32(slot).store(aql::TYPE_INVALID.into(), Ordering::Relaxed);
+            slot[0].store(aql::TYPE_INVALID.into(), Ordering::Relaxed);
             read.store(next + 1, Ordering::Release);
-            self.complete(u64::from(words[14]) | (u64::from(words[15]) << 32), start);
+            self.complete(u64::from(words[14]) | (u64::from(words[15]) << 32), start)?;
         }
+        Ok(())
     }
 
     /// Does a packet's work: false when the queue was stopped meanwhile.
-    fn execute(&self, words: &[u32; 16]) -> bool {
+    fn execute(&self, words: &[u32; 16]) -> Result<bool, Fault> {
         let header = aql::Header::parse(words[0] as u16).expect("a valid header");
         let pair = |i: usize| u64::from(words[i]) | (u64::from(words[i + 1]) << 32);
         match header.packet_type {
             aql::TYPE_KERNEL_DISPATCH => {
-                let args = pair(10);
-                let at = |i: u64| word64(args + i * 8).load(Ordering::Relaxed);
-                let n = word32(args + 24).load(Ordering::Relaxed).min(words[3]);
-                for i in 0..u64::from(n) * 4 {
-                    if i % 4 == 0 {
-                        let value =
-                            |base: u64| f32::from_bits(word32(base + i).load(Ordering::Relaxed));
-                        let sum = value(at(0)) + value(at(1));
-                        word32(at(2) + i).store(sum.to_bits(), Ordering::Relaxed);
-                    }
+                let args = self.fake.reach(pair(10))?;
+                let n = args.word32(24)?.load(Ordering::Relaxed).min(words[3]) as usize;
+                if n == 0 {
+                    return Ok(true);
+                }
+                let array = |i: usize| {
+                    let base = args.word64(i * 8)?.load(Ordering::Relaxed);
+                    self.fake.reach(base)
+                };
+                let [a, b, c] = [array(0)?, array(1)?, array(2)?];
+                let operands = a.words32(n)?.iter().zip(b.words32(n)?);
+                for ((a, b), sum) in operands.zip(c.words32(n)?) {
+                    let value = |word: &AtomicU32| f32::from_bits(word.load(Ordering::Relaxed));
+                    sum.store((value(a) + value(b)).to_bits(), Ordering::Relaxed);
                 }
             }
             kind @ (aql::TYPE_BARRIER_AND | aql::TYPE_BARRIER_OR) => {
                 let signals = [2, 4, 6, 8, 10].map(pair);
-                let signals: Vec<u64> = signals.into_iter().filter(|&s| s != 0).collect();
-                let is_zero = |signal: &u64| word64(signal + 8).load(Ordering::Acquire) == 0;
+                let signals = signals.into_iter().filter(|&signal| signal != 0);
+                let signals = signals.map(|signal| self.fake.reach(signal + 8));
+                let signals = signals.collect::<Result<Vec<_>, _>>()?;
+                let values = signals.iter().map(|signal| signal.word64(0));
+                let values = values.collect::<Result<Vec<_>, _>>()?;
+                let is_zero = |value: &&AtomicU64| value.load(Ordering::Acquire) == 0;
                 while match kind {
-                    aql::TYPE_BARRIER_AND => !signals.iter().all(is_zero),
-                    _ => !signals.is_empty() && !signals.iter().any(is_zero),
+                    aql::TYPE_BARRIER_AND => !values.iter().all(is_zero),
+                    _ => !values.is_empty() && !values.iter().any(is_zero),
                 } {
                     if self.stopped() {
-                        return false;
+                        return Ok(false);
                     }
                     std::thread::yield_now();
                 }
             }
             other => panic!("packet type {other}"),
         }
-        true
+        Ok(true)
     }
 
     /// Completes a packet's signal; it may have none.
-    fn complete(&self, signal: u64, start: u64) {
+    fn complete(&self, signal: u64, start: u64) -> Result<(), Fault> {
         if signal == 0 {
-            return;
+            return Ok(());
         }
-        word64(signal + 32).store(start, Ordering::Relaxed);
-        word64(signal + 40).store(ticks().max(start + 1), Ordering::Relaxed);
-        // SAFETY: as for `word32`.
-        unsafe { AtomicI64::from_ptr((signal + 8) as *mut i64) }.fetch_sub(1, Ordering::Release);
-        let mailbox = word64(signal + 16).load(Ordering::Relaxed);
-        let id = word32(signal + 24).load(Ordering::Relaxed);
+        let signal = self.fake.reach(signal)?;
+        let end = ticks().max(start + 1);
+        signal.word64(32)?.store(start, Ordering::Relaxed);
+        signal.word64(40)?.store(end, Ordering::Relaxed);
+        signal.word64(8)?.fetch_sub(1, Ordering::Release);
+        let mailbox = signal.word64(16)?.load(Ordering::Relaxed);
+        let id = signal.word32(24)?.load(Ordering::Relaxed);
         if mailbox != 0 {
-            word64(mailbox).store(u64::from(id), Ordering::Release);
+            let slot = self.fake.reach(mailbox)?;
+            slot.word64(0)?.store(u64::from(id), Ordering::Release);
             self.fake.interrupt(id);
         }
+        Ok(())
     }
 }

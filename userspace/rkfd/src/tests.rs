@@ -2,11 +2,12 @@
 
 //! Whole dispatches on the fake GPU.
 
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use crate::code::tests::gfx942;
 use crate::fake::{self, Fake};
-use crate::{zerocopy, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Submission};
+use crate::{zerocopy, Address, Buffer, Error, Gpu, Kernel, Queue, QueueOptions, Submission};
 
 const N: usize = 512;
 const SOON: Duration = Duration::from_secs(20);
@@ -292,6 +293,37 @@ fn an_error_of_the_packet_processor_ends_the_wait() {
         work.spin(),
         Err(Error::QueueStopped { code: 0x20 })
     ));
+}
+
+#[test]
+fn a_kernel_reaches_nothing_that_was_not_allocated() {
+    let place = AtomicU32::new(7);
+    let end = |buffer: &Buffer<f32>| buffer.address() + 4096;
+    for of_process in [true, false] {
+        let set = set(64);
+        let operand = set.gpu.upload(&[1.0f32; 1024]).unwrap();
+        let wrong = match of_process {
+            true => place.as_ptr() as u64,
+            // The last element lies behind the object.
+            false => operand.address() + 4,
+        };
+        set.fake.pause();
+        let dispatch = set.queue.dispatch(&set.kernel).grid(1024);
+        let dispatch = dispatch.arg(&operand).arg(&operand).arg(Address(wrong));
+        let mut work = dispatch.arg(1024i32).prepare().unwrap();
+        work.submit().unwrap();
+        // Faults are told to who waits for them when they happen.
+        let early = work.wait_timeout(Duration::from_millis(5)).unwrap_err();
+        assert!(matches!(early, Error::Timeout { .. }));
+        set.fake.resume();
+        let fault = work.wait_timeout(SOON).unwrap_err();
+        let expected = if of_process { wrong } else { end(&operand) };
+        assert!(
+            matches!(fault, Error::MemoryFault { address, .. } if address == expected),
+            "{fault}"
+        );
+    }
+    assert_eq!(place.into_inner(), 7);
 }
 
 #[test]
