@@ -273,6 +273,10 @@ impl Firmware for Hiq {
             Order::Resume => state.refresh(parts),
             Order::Suspend { grace } => state.refresh_after(parts, grace),
         };
+        if order.suspends() {
+            // As upstream: `suspend_queues`.
+            parts.vram.flush_hdp();
+        }
         if refreshed.is_err() {
             for it in queues.iter_mut() {
                 it.outcome = Outcome::ListFailed;

@@ -6,6 +6,7 @@
 //! pages that MES keeps for process and gang; REMOVE_QUEUE takes the queue back, and its
 //! acknowledgement is the proof that the hardware let go. MES gives VMIDs and hardware queues by
 //! itself, and takes turns if there are more queues than it has.
+//! Accesses that the queue had made may still be under way then: a heavy flush of TLBs follows before memory moves.
 //!
 //! If MES refuses to give a queue back, hung queues are reset (`engine/reset.rs`). A queue that doesn't let
 //! go even so is hung, alone; but a copy queue has its engine, which all share. Then, and if MES doesn't answer at all, the
@@ -89,6 +90,8 @@ impl Firmware for Mes {
     const HANG_NAME: &'static str = "MES hang";
 
     const KIND: &'static str = "mes";
+
+    const LEAVES_ACCESSES: bool = true;
 
     const RINGS: &'static [(&'static str, HqdSlot)] = &engine::RINGS;
 

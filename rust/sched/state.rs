@@ -21,6 +21,7 @@ use crate::{
         linux::EOPNOTSUPP,
         trace, //
     },
+    gmc::HEAVY,
     types::{
         GpuVa,
         Hang,
@@ -52,6 +53,10 @@ pub(super) trait Firmware: Send + Unpin + Sized + 'static {
 
     /// Where its own queue is, that takes run lists.
     const OWN_QUEUE: Option<HqdSlot> = None;
+
+    /// Whether accesses of queues that it took off may still be under way, so that a heavy flush of TLBs has to follow
+    /// before memory moves or is freed (`evict_process_queues_cpsch`).
+    const LEAVES_ACCESSES: bool = false;
 
     /// The words of the run list that runs.
     fn run_list(&self) -> Option<impl Iterator<Item = u32>> {
@@ -293,8 +298,8 @@ impl<F: Firmware> State<F> {
     ///
     /// # Errors
     ///
-    /// EINVAL when there is no such process; those of [`check`](Self::check), and of taking queues off or on. The
-    /// eviction is counted in spite of these: who takes it back may come when the firmware works again.
+    /// EINVAL when there is no such process; those of [`check`](Self::check), of taking queues off or on, and of
+    /// flushing TLBs. The eviction is counted in spite of these: who takes it back may come when the firmware works again.
     pub(super) fn count_eviction(
         &mut self,
         parts: &Arc<Parts>,
@@ -312,7 +317,11 @@ impl<F: Firmware> State<F> {
         if before == after {
             return Ok(());
         }
-        F::switch(self, parts, &process, !after)
+        F::switch(self, parts, &process, !after)?;
+        match after && F::LEAVES_ACCESSES {
+            true => parts.tlb.flush_pasid(process.pasid(), HEAVY),
+            false => Ok(()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Processes and queues as MES has them, and how they come and go.
 //!
 //! Sources: `add_queue_mes`, `remove_queue_mes_on_reset_option`, `reset_queues_mes`,
-//! `kfd_dbg_set_mes_debug_mode`.
+//! `kfd_dbg_set_mes_debug_mode`, `suspend_queues`.
 
 use super::{
     engine::{
@@ -22,7 +22,10 @@ use crate::{
         linux::ENOTRECOVERABLE,
         ratelimit::ratelimited, //
     },
-    gmc::KernelBuf,
+    gmc::{
+        KernelBuf,
+        HEAVY, //
+    },
     sched::{
         queue::{
             HwQueue,
@@ -218,9 +221,9 @@ impl State<Mes> {
         result
     }
 
-    /// Suspends or resumes queues for a debugger, up to the first that fails. MES has no grace period.
+    /// Suspends or resumes queues of a process for a debugger, up to the first that fails. MES has no grace period.
     pub(super) fn suspend(&mut self, parts: &Arc<Parts>, queues: &mut [Suspension], order: Order) {
-        for it in queues {
+        for it in queues.iter_mut() {
             let queue = &it.queue;
             let changed = queue.set_suspended(order.suspends());
             let result = match (order, queue.state()) {
@@ -241,6 +244,13 @@ impl State<Mes> {
             if it.outcome == Outcome::Failed {
                 break;
             }
+        }
+        let Some(done) = queues.iter().find(|it| it.outcome == Outcome::Done) else {
+            return;
+        };
+        if order.suspends() {
+            // Whoever takes this for done sees what they have stored. One that isn't acknowledged is seen to elsewhere.
+            let _ = parts.tlb.flush_pasid(done.queue.process().pasid(), HEAVY);
         }
     }
 
