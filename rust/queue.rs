@@ -115,6 +115,8 @@ pub(crate) fn create(
             pins: buffers.bos()?,
         };
         let spec = spec(params, &hold, device.gpu.counters().are_taken())?;
+        // All that can fail comes before the hardware has the queue.
+        let facts = facts(device, params)?;
         let hw = create_on(device, device_state, spec, hold)?;
         let queue = UserQueue {
             hw,
@@ -125,7 +127,7 @@ pub(crate) fn create(
             save: params.save,
             gws: false,
             folder: None,
-            facts: facts(device, params)?,
+            facts,
             errors: 0,
             raised: debug::exception_mask(debug::EC_QUEUE_NEW),
             leaving: false,
@@ -203,6 +205,7 @@ fn insert(state: &mut State, device: &ProcessDevice, queue: UserQueue) -> Result
         Err(_) => {
             if let (Some(queue), Some(device_state)) = (queue, state.devices.get_mut(index)) {
                 let _ = stop(queue, &device.gpu, device_state, &mut state.hung);
+                device_state.drop_sched_if_idle(&device.gpu);
             }
             Err(ENOMEM)
         }
