@@ -137,7 +137,8 @@ impl ProcessDevice {
         }
     }
 
-    /// Notes a page fault, for the first of which the process stays evicted.
+    /// Notes a page fault, for the first of which the process stays evicted. Comes before the scheduler is asked for that,
+    /// so that queues which are made meanwhile are evicted one way or the other.
     pub(crate) fn note_fault(&self, fault: &VmFault) {
         let mut faults = self.faults.lock();
         if faults.first.is_none() {

@@ -186,7 +186,7 @@ fn create_on(
     hold: QueueHold,
 ) -> Result<Arc<HwQueue>> {
     let result = state
-        .sched(&device.gpu)
+        .sched(device)
         .and_then(|sched| device.gpu.scheduler().create(&sched, spec, hold));
     match &result {
         Ok(_) => state.queue_count = state.queue_count.saturating_add(1),

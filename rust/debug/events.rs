@@ -228,17 +228,17 @@ fn send_fault(target: &Process, gpu_id: u32) -> Result {
         let device = session.devices.get(index).ok_or(ENODEV)?;
         Ok(device.fault.unwrap_or_default())
     })?;
-    device.gpu.scheduler().evict_pasid(pasid)?;
-    target.fault(
-        &device.gpu,
-        &VmFault {
-            pasid,
-            va: GpuVa::new(fault.va),
-            not_present: fault.failure.not_present != 0,
-            write: fault.failure.read_only != 0,
-            execute: fault.failure.no_execute != 0,
-            hub: None,
-        },
-    );
+    let fault = VmFault {
+        pasid,
+        va: GpuVa::new(fault.va),
+        not_present: fault.failure.not_present != 0,
+        write: fault.failure.read_only != 0,
+        execute: fault.failure.no_execute != 0,
+        hub: None,
+    };
+    device.note_fault(&fault);
+    // As upstream, the program hears of the fault whatever becomes of its queues.
+    let _ = device.gpu.scheduler().evict_pasid(pasid);
+    target.tell_of_fault(&device.gpu, &fault);
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::{
     Handle,
     Mem,
     Pin,
+    ProcessDevice,
     UserQueue, //
 };
 use crate::{
@@ -105,14 +106,17 @@ impl DeviceState {
         self.bound.as_ref().ok_or(ENODEV)
     }
 
-    /// The process as the scheduler knows it; introduced the first time.
-    pub(crate) fn sched(&mut self, gpu: &Gpu) -> Result<Arc<SchedProcess>> {
+    /// The process as the scheduler knows it; introduced the first time, evicted for all that lasts.
+    pub(crate) fn sched(&mut self, device: &ProcessDevice) -> Result<Arc<SchedProcess>> {
+        let gpu = &device.gpu;
         if let Some(sched) = &self.sched {
             return Ok(sched.clone());
         }
         let vm = &self.bound()?.vm;
         let sched = gpu.scheduler().add_process(vm, self.config)?;
-        let reasons = [self.paused, self.waiting > 0, self.lost];
+        // Looked at once the scheduler knows the process: a fault that comes later evicts it there.
+        let faulted = device.first_fault().is_some();
+        let reasons = [self.paused, self.waiting > 0, self.lost, faulted];
         for _ in reasons.into_iter().filter(|evicted| *evicted) {
             if let Err(e) = gpu.scheduler().evict(&sched) {
                 let _ = gpu.scheduler().remove_process(&sched);

@@ -98,24 +98,35 @@ impl Process {
         reported.unwrap_or(false)
     }
 
-    /// A page fault that the process' debugger wants to hear of: true, and the program is left alone.
+    /// A page fault that the process' debugger wants to hear of: true, and the program is left alone. Otherwise its
+    /// queues are to be taken off, and stay off from now on.
     pub(crate) fn is_debugged_fault(&self, gpu: &Gpu, fault: &VmFault) -> bool {
         let exception = abi::exception_mask(abi::EC_DEVICE_MEMORY_VIOLATION);
-        if let Ok(device) = self.device(gpu.id()) {
-            device.note_told(fault);
+        let Ok(index) = self.device_index(gpu.id()) else {
+            return false;
+        };
+        let Some(device) = self.devices().get(index) else {
+            return false;
+        };
+        device.note_told(fault);
+        let debugged = self.raise_of_device(index, exception, Some(described(gpu, fault)));
+        match debugged {
+            true => self.shared().clients.vm_fault(gpu, &self.who),
+            false => device.note_fault(fault),
         }
-        self.device_index(gpu.id())
-            .is_ok_and(|index| self.raise_of_device(index, exception, Some(described(gpu, fault))))
+        debugged
+    }
+
+    /// Tells everybody of a page fault for which the program's queues are off already.
+    pub(crate) fn fault(&self, gpu: &Gpu, fault: &VmFault) {
+        self.tell_of_fault(gpu, fault);
+        self.shared().clients.vm_fault(gpu, &self.who);
     }
 
     /// Tells the program of a page fault. Its queues are off already.
-    pub(crate) fn fault(&self, gpu: &Gpu, fault: &VmFault) {
+    pub(crate) fn tell_of_fault(&self, gpu: &Gpu, fault: &VmFault) {
         let (pasid, va) = (fault.pasid.get().into(), fault.va.get());
         trace::page_faulted(pasid, va, fault.not_present, fault.write, fault.execute);
-        if let Ok(device) = self.device(gpu.id()) {
-            device.note_fault(fault);
-        }
-        self.shared().clients.vm_fault(gpu, &self.who);
         self.events.memory_exception(described(gpu, fault));
     }
 

@@ -3,7 +3,8 @@
 //! What a program learns when its work fails on the GPU, and that other programs go on.
 //!
 //! `faults CODE-OBJECT memory`: a kernel writes where nothing is mapped. The wait for it fails with
-//! the address. KFD takes all queues of such a process off the GPU, so only another process goes on.
+//! the address. KFD takes all queues of such a process off the GPU, those that it makes afterwards as well, so only
+//! another process goes on.
 //!
 //! `faults CODE-OBJECT beyond`: a kernel writes past the end of its buffer, which lies between others. It
 //! meets a fault, and the others are as they were.
@@ -210,6 +211,14 @@ fn memory() -> Result<(), Failure> {
     check(
         "another file's address space had none",
         (other.addr, other.status, other.vmhub) == (0, 0, 0),
+    )?;
+    raw::destroy_queue(&s.kfd, queue.id()).map_err(errno("DESTROY_QUEUE"))?;
+    let next = s.queue()?;
+    let work = a.dispatch(&next, &s.kernel).submit()?;
+    std::thread::sleep(Duration::from_millis(200));
+    check(
+        "the process stays evicted: a queue that it makes when the first is gone doesn't run",
+        !work.is_done(),
     )?;
     other_process()
 }
