@@ -276,14 +276,16 @@ impl Engines {
                 return Err("MQD or doorbell is that of a mapped SDMA queue".into());
             }
         }
+        // What is rung from now on is for the queue; what was before is in memory, where it may have come after the
+        // first look.
+        self.env.doorbells().store(queue.doorbell, engine::NOT_RUNG);
+        queue.look_for_wptr(&*self.env, self.shape.generation, mapping)?;
         let mut shared = engine.shared();
         match shared.views.get(usize::from(slot.queue)) {
             None => return Err(format!("{slot} is not there").into()),
             Some(Some(_)) => return Err(format!("{slot} is taken").into()),
             Some(None) => shared.add(&mut queue),
         }
-        // What is rung from now on is for the queue; what was before is in memory.
-        self.env.doorbells().store(queue.doorbell, engine::NOT_RUNG);
         shared.orders.push(Order::Connect(Box::new(queue)));
         drop(shared);
         engine.wake.ring();
