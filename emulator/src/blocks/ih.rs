@@ -152,8 +152,9 @@ impl Interrupts {
     /// Entries that wait without a message get one.
     pub fn set_msi(&self, event: Option<File>) {
         *self.msi.lock().unwrap_or_else(PoisonError::into_inner) = event;
-        if !self.ring(Which::Zero).sent {
-            self.settle(Which::Zero);
+        let ring = self.ring(Which::Zero);
+        if !ring.sent {
+            self.settle(Which::Zero, ring);
         }
     }
 
@@ -324,8 +325,7 @@ impl Interrupts {
     }
 
     /// Acts on a read pointer that the driver wrote: told again if entries are left.
-    fn settle(&self, which: Which) {
-        let mut ring = self.ring(which);
+    fn settle(&self, which: Which, mut ring: MutexGuard<'_, Ring>) {
         ring.sent = false;
         match which {
             Which::Zero if ring.has_entries() => self.message(&mut ring),
@@ -368,24 +368,21 @@ impl Interrupts {
 
     /// Takes a read pointer that came by doorbell.
     fn read_doorbell(&self, which: Which) {
-        let (index, rung) = {
-            let mut ring = self.ring(which);
-            if Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::ENABLE) == 0 {
-                return;
-            }
-            if !self.doorbells.is_enabled() {
-                // Disabling clears the doorbells.
-                ring.rung = 0;
-                return;
-            }
-            let index = Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::OFFSET);
-            let rung = self.doorbells.load_u32(index);
-            if rung == ring.rung {
-                return;
-            }
-            ring.rung = rung;
-            (index, rung)
-        };
+        let mut ring = self.ring(which);
+        if Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::ENABLE) == 0 {
+            return;
+        }
+        if !self.doorbells.is_enabled() {
+            // Disabling clears the doorbells.
+            ring.rung = 0;
+            return;
+        }
+        let index = Contents::new(ring.doorbell).get(IH_DOORBELL_RPTR::OFFSET);
+        let rung = self.doorbells.load_u32(index);
+        if rung == ring.rung {
+            return;
+        }
+        ring.rung = rung;
         // The range that Linux opens on NBIF 6.3.1 ends before ring 1's doorbell; that it arrives all the same is
         // assumed.
         if which == Which::Zero && !self.doorbells.reaches_ih(index) {
@@ -394,12 +391,17 @@ impl Interrupts {
             ));
             return;
         }
-        self.set_rptr(which, rung);
+        self.take_rptr(which, ring, rung);
     }
 
-    /// Takes a read pointer from register or doorbell.
+    /// Takes a read pointer that was written to the register.
     pub fn set_rptr(&self, which: Which, rptr: u32) {
-        let mut ring = self.ring(which);
+        self.take_rptr(which, self.ring(which), rptr);
+    }
+
+    /// Takes a read pointer. The ring stays locked since it was looked at: of two threads that look at the doorbell the
+    /// later one has the last word.
+    fn take_rptr(&self, which: Which, mut ring: MutexGuard<'_, Ring>, rptr: u32) {
         if !ring.has_place(rptr) {
             self.report.violation(format_args!(
                 "IH read pointer {rptr:#x} outside the ring or inside an entry"
@@ -407,8 +409,7 @@ impl Interrupts {
             return;
         }
         ring.rptr = rptr;
-        drop(ring);
-        self.settle(which);
+        self.settle(which, ring);
     }
 
     /// The number of the die that a hub is on. Those of base dies are multiples of 4 (`AID1_NODEID` and so on in
