@@ -280,7 +280,8 @@ impl Engine {
             .with(RemoveQueue::QUEUE_ID, pipe.slot().queue().into())
             .with(RemoveQueue::UNMAP_LEGACY_QUEUE, true)
             .with(RemoveQueue::QUEUE_TYPE, TYPE_SCHEDULER_RING);
-        if self.parts.dev.alive().is_ok() {
+        // A device that is being unbound still answers.
+        if self.parts.dev.check_there().is_ok() {
             if let Err(failure) = run!(kernel, RemoveQueue, unmap) {
                 report(&self.parts, "REMOVE_QUEUE of its own ring", failure);
                 pipe.unload();

@@ -149,6 +149,10 @@ impl State<Mes> {
                     Failure::Refused(_) | Failure::Lost(ENOTRECOVERABLE)
                 );
                 let error = report(parts, "to give a queue back", failure);
+                if answers && queue.state() == QueueState::Gone {
+                    // It was reset itself: another one that hangs is still there.
+                    return Ok(());
+                }
                 if let Ok(entry) = self.entry(queue.process()) {
                     entry.known.held = true;
                 }

@@ -105,10 +105,15 @@ impl Engine {
         };
         // The others go on, whatever became of this one.
         let resume = frame!(Resume, RESUME).with(Resume::RESUME_ALL_GANGS, true);
-        if let Err(failure) = run!(pipe, Resume, resume) {
-            report(self.parts(), "RESUME", failure);
+        match run!(pipe, Resume, resume) {
+            Ok(()) => result,
+            // Nobody goes on: that counts more than what became of this one.
+            Err(lost @ Failure::Lost(_)) => Err(lost),
+            Err(refused) => {
+                report(self.parts(), "RESUME", refused);
+                result
+            }
         }
-        result
     }
 
     fn reset_hung(
