@@ -132,7 +132,12 @@ impl<F: Firmware> Scheduler for Common<F> {
         }
         let all_off = firmware.is_none_or(|firmware| firmware.stop(&self.parts));
         for queue in entries.iter().flat_map(|entry| entry.queues.iter()) {
-            if queue.state() == QueueState::Hung && !all_off {
+            let may_run = match queue.state() {
+                QueueState::Hung => true,
+                QueueState::Mapped => result.is_err_and(|error| error != ENODEV),
+                _ => false,
+            };
+            if may_run && !all_off {
                 // Until translation is off.
                 self.keep(queue);
             }

@@ -202,10 +202,9 @@ impl Firmware for Hiq {
         state.refresh(parts)
     }
 
-    /// HIQ was reset, and with it all that ran.
+    /// If HIQ was reset, so was all that ran.
     fn stop(self, parts: &Parts) -> bool {
-        self.stop(parts);
-        true
+        self.stop(parts)
     }
 
     fn halt(&self, parts: &Parts) {

@@ -81,6 +81,8 @@ pub(super) struct Hiq {
     ring: Ring,
     _eop: KernelBuf,
     mqd: KernelBuf,
+    /// On how many XCCs, from the first on, it may be mapped.
+    xccs: usize,
     /// The list that runs. Its memory is kept until it was taken off.
     list: Option<List>,
     /// The memory of a list that was taken off, for the next one.
@@ -123,33 +125,43 @@ impl Hiq {
             ring,
             _eop: eop,
             mqd,
+            xccs: 0,
             list: None,
             spare: None,
             spoilt: false,
             wait_times: Value::zeroed(),
         };
+        if let Err(error) = hiq.map_everywhere().and_then(|()| hiq.configure()) {
+            hiq.end(parts);
+            return Err(error);
+        }
+        Ok(hiq)
+    }
+
+    /// Maps it on each XCC.
+    fn map_everywhere(&mut self) -> Result {
+        let parts = self.parts.clone();
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {
             let queue = mqd::KernelQueue {
-                mqd_addr: hiq
+                mqd_addr: self
                     .mqd
                     .gpu_addr()
                     .byte(u64::from(i).saturating_mul(mqd::ALLOCATION.into())),
-                ring: &hiq.ring,
+                ring: &self.ring,
                 eop: Buffer {
-                    at: hiq._eop.gpu_addr(),
+                    at: self._eop.gpu_addr(),
                     bytes: EOP_BYTES as u32,
                 },
             };
             let image = mqd::hiq(&queue, i);
-            hiq.mqd.write_slice(mqd_word(i as usize)?, &image.0)?;
-            let (mqd_addr, wptr) = (queue.mqd_addr, hiq.ring.wptr_addr());
+            self.mqd.write_slice(mqd_word(i as usize)?, &image.0)?;
+            let (mqd_addr, wptr) = (queue.mqd_addr, self.ring.wptr_addr());
+            // Also if KIQ doesn't answer.
+            self.xccs = self.xccs.saturating_add(1);
+            let kiq = &self.kiq;
             kiq.map_hiq(xcc, SLOT, doorbell::HIQ, mqd_addr, wptr)?;
         }
-        if let Err(error) = hiq.configure() {
-            hiq.unmap_queue(parts);
-            return Err(error);
-        }
-        Ok(hiq)
+        Ok(())
     }
 
     /// `set_sched_resources` and `KFD_DEQUEUE_WAIT_INIT`.
@@ -277,14 +289,23 @@ impl Hiq {
         self.list.as_ref()
     }
 
-    /// Takes the queue off and stops KIQ. What runs is reset with it.
-    pub(super) fn stop(self, parts: &Parts) {
-        self.unmap_queue(parts);
+    /// Takes the queue off and stops KIQ. What runs is reset with it. Returns whether it is off.
+    pub(super) fn stop(self, parts: &Parts) -> bool {
         let kiq = self.kiq.clone();
-        // Its memory is taken from the GART while KIQ runs.
-        drop(self);
+        let is_off = self.end(parts);
         kiq.stop(parts);
         hqds::give_back(parts);
+        is_off
+    }
+
+    /// Takes the queue off while KIQ runs, and its memory from the GART, or keeps that if the hardware may still have it.
+    /// Returns whether it is off.
+    fn end(self, parts: &Parts) -> bool {
+        let is_off = self.unmap_queue(parts);
+        if !is_off {
+            parts.kept.keep(self);
+        }
+        is_off
     }
 
     /// The engines were reset: gives everything up without asking them.
@@ -292,10 +313,14 @@ impl Hiq {
         self.kiq.abandon();
     }
 
-    fn unmap_queue(&self, parts: &Parts) {
-        for xcc in parts.gfx.regs().instances(Block::Gc) {
+    /// Takes it off each XCC. Returns whether it is off all of them; a device that is gone has none.
+    fn unmap_queue(&self, parts: &Parts) -> bool {
+        let mut is_off = true;
+        let xccs = parts.gfx.regs().instances(Block::Gc);
+        for xcc in xccs.take(self.xccs) {
             if let Err(error) = self.kiq.unmap_hiq(xcc, doorbell::HIQ) {
                 if error != ENODEV {
+                    is_off = false;
                     dev_err!(
                         parts.dev.device(),
                         "HIQ of XCC {} doesn't stop ({:?})\n",
@@ -305,5 +330,6 @@ impl Hiq {
                 }
             }
         }
+        is_off
     }
 }
