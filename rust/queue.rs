@@ -276,7 +276,8 @@ pub(crate) fn stop(
             Ok(())
         }
         Err(e) => {
-            if gpu.alive().is_ok() {
+            // One that is off goes, though others couldn't be put on again.
+            if gpu.alive().is_ok() && queue.hw.state() != QueueState::Gone {
                 state.has_reset_queue = true;
                 // Without room for it only the pins go: the scheduler keeps the memory.
                 let _ = hung.push(queue, GFP_KERNEL_ACCOUNT);

@@ -294,18 +294,20 @@ impl<F: Firmware> Scheduler for Common<F> {
         if let Ok(entry) = state.entry(queue.process()) {
             entry.queues.remove(queue);
         }
-        match result {
-            Ok(()) if ran => F::resume(state, &self.parts)?,
+        let resumed = match result {
+            Ok(()) if ran => F::resume(state, &self.parts),
             // The scheduler was stopped, and with it every queue.
-            Ok(()) | Err(ENODEV) => {}
+            Ok(()) | Err(ENODEV) => Ok(()),
             Err(error) => {
                 self.keep(queue);
                 return Err(error);
             }
-        }
+        };
+        // It is off, whatever becomes of the others.
         if queue.state() != QueueState::Gone {
             queue.enter(QueueState::Gone)?;
         }
+        resumed?;
         Ok(Unscheduled {
             _queue: queue.clone(),
         })
