@@ -279,6 +279,7 @@ pub(crate) fn stop(
             // One that is off goes, though others couldn't be put on again.
             if gpu.alive().is_ok() && queue.hw.state() != QueueState::Gone {
                 state.has_reset_queue = true;
+                state.is_held = true;
                 // Without room for it only the pins go: the scheduler keeps the memory.
                 let _ = hung.push(queue, GFP_KERNEL_ACCOUNT);
             }

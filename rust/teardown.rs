@@ -74,7 +74,7 @@ fn stop_queues(process: &Process, state: &mut State) {
 fn release_devices(process: &Process, state: &mut State) {
     for (device, device_state) in process.devices().iter().zip(state.devices.iter_mut()) {
         device_state.queue_count = 0;
-        device_state.drop_sched_if_idle(&device.gpu);
+        device_state.drop_sched(&device.gpu);
     }
     // Hung queues no longer keep the program's mappings; the memory itself stays.
     state.hung = KVec::new();

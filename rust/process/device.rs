@@ -61,6 +61,8 @@ pub(crate) struct DeviceState {
     pub(crate) queue_count: u32,
     /// A queue of this process was reset or hangs: its other queues can't be changed any more.
     pub(crate) has_reset_queue: bool,
+    /// The hardware didn't let go of a queue that was destroyed, and so still knows the process.
+    pub(crate) is_held: bool,
     /// A queue of this process has the global wave sync resources.
     pub(crate) gws: bool,
     /// The GPU was reset under it: its queues never run again.
@@ -86,6 +88,7 @@ impl DeviceState {
             sched: None,
             queue_count: 0,
             has_reset_queue: false,
+            is_held: false,
             gws: false,
             lost: false,
             paused: false,
@@ -127,15 +130,20 @@ impl DeviceState {
         Ok(sched)
     }
 
-    /// Takes the process off the scheduler when it has no queue left.
+    /// Takes the process off the scheduler when it has no queue left. One that the hardware still knows stays: MES would
+    /// refuse its next queue with another context.
     pub(crate) fn drop_sched_if_idle(&mut self, gpu: &Gpu) {
-        if self.queue_count > 0 {
-            return;
+        if self.queue_count == 0 && !self.is_held {
+            self.drop_sched(gpu);
         }
+    }
+
+    /// Takes the process off the scheduler. It has no queues.
+    pub(crate) fn drop_sched(&mut self, gpu: &Gpu) {
         if let Some(sched) = self.sched.take() {
             self.has_reset_queue |= sched.has_reset_queue();
             self.lost |= sched.is_lost();
-            // It has no queues, so the hardware has nothing of it that must not be freed.
+            // What the hardware has of it in spite of that, the scheduler keeps.
             let _ = gpu.scheduler().remove_process(&sched);
         }
     }

@@ -8,6 +8,9 @@
 //!
 //! `hung CODE-OBJECT SPIN bystander`: the other program. It prints a line when its waves run, and goes
 //! on when its standard input is closed.
+//!
+//! `hung CODE-OBJECT SPIN kept`: runs where MES refuses to give the first queue back. The program makes another one, of
+//! the same process as MES knows it, which runs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -163,9 +166,23 @@ fn victim() -> Result<(), Failure> {
     check("another program goes on", status.success())
 }
 
+fn kept() -> Result<(), Failure> {
+    let s = Setup::new()?;
+    let first = s.queue()?;
+    check(
+        "the queue isn't given back",
+        raw::destroy_queue(&s.kfd, first.id()) == Err(Errno::TIMEDOUT),
+    )?;
+    let next = s.queue()?;
+    let spin = s.spin(&next)?;
+    s.finish(&next, &spin)?;
+    check("the program's next queue runs", true)
+}
+
 fn main() -> ExitCode {
     match std::env::args().nth(3).as_deref() {
         Some("bystander") => report("bystander", bystander),
+        Some("kept") => report("kept", kept),
         _ => report("hung", victim),
     }
 }

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 4] {
+pub fn all() -> [Scenario; 5] {
     [
         reset(
             "hang-queue",
@@ -26,7 +26,28 @@ pub fn all() -> [Scenario; 4] {
         ),
         copies(),
         copies_of_mes(),
+        kept(),
     ]
+}
+
+/// MES refuses to give a queue back, also while all stand still: it still knows the process, by the context that came with
+/// that queue.
+fn kept() -> Scenario {
+    let argv = ["/bin/hung", VADD, "/kernels/spin-O3.co", "kept"];
+    with_vadd(
+        "kept-queue",
+        "a process of which MES keeps a queue goes on with another one, and others go on",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "hung")
+    .kernel("spin", 3)
+    .step(Step::insmod(MODULE))
+    .step(Step::run("kept", 90, &argv))
+    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .rule("at the 1st REMOVE_QUEUE: fail")
+    .rule("at the 2nd REMOVE_QUEUE: fail")
+    .scheduled_by(Scheduler::Mes)
 }
 
 /// The firmware reports nothing of copy queues: the driver finds the engine by its registers.
