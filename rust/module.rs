@@ -252,6 +252,10 @@ impl Upcalls for Module {
     fn gpu_reset(&self, gpu: &Gpu, number: u32, done: bool) {
         let clients = &self.processes.shared().clients;
         clients.gpu_reset(gpu, number, done);
+        // Last, since processes may keep their state for a while.
+        if done {
+            self.processes.for_each(|process| process.release_hung(gpu));
+        }
     }
 
     fn gpu_hang(&self, gpu: &Gpu, hang: Hang) {

@@ -170,7 +170,7 @@ pub(crate) struct State {
     pub(crate) devices: KVec<DeviceState>,
     /// By queue id.
     pub(crate) queues: IdTable<UserQueue>,
-    /// Destroyed, but the hardware never acknowledged it: kept until the end.
+    /// Destroyed, but the hardware never acknowledged it: kept until the GPU was reset, or the end.
     pub(crate) hung: KVec<UserQueue>,
     /// What the program has declared about its runtime.
     pub(crate) runtime: RuntimeInfo,
@@ -380,6 +380,20 @@ impl Process {
     pub(crate) fn take_buffer(&self, device: usize) -> Option<Handle> {
         let mut state = self.state.lock();
         Some(state.devices.get_mut(device)?.handles.pop()?.1)
+    }
+
+    /// The GPU was reset: queues of it that had hung are off, and their memory may be unmapped again.
+    pub(crate) fn release_hung(&self, gpu: &Gpu) {
+        let Ok(index) = self.device_index(gpu.id()) else {
+            return;
+        };
+        // A process that ended has given them up.
+        let _ = self.with(|state| {
+            let stays =
+                |queue: &mut UserQueue| queue.device != index || !queue.hw.process().is_lost();
+            state.hung.retain(stays);
+            Ok(())
+        });
     }
 
     /// Its device on this GPU went: no page of it may be mapped any more, and waiting makes no sense.

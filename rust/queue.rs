@@ -5,7 +5,8 @@
 //! The life of a queue is [`QueueState`](crate::sched::QueueState): Created, Mapped, Disabled,
 //! Evicted, Hung, Gone. The scheduler makes its transitions, under its lock; this room asks for
 //! them ([`create`], [`update`], [`stop`]) and keeps what the queue uses
-//! ([`Pin`](crate::process::Pin)) in step: pins go when the queue is Gone, and stay with it when it is Hung.
+//! ([`Pin`](crate::process::Pin)) in step: pins go when the queue is Gone, and stay with it when it is Hung,
+//! until the GPU was reset.
 //!
 //! Source: Linux, `amdkfd/kfd_process_queue_manager.c`, `kfd_queue.c`. Called with the process'
 //! state. Lock order: process -> scheduler.
