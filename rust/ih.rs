@@ -203,7 +203,7 @@ impl<'bound> Enabled<'bound> {
             queue,
             irq <- Msi::new(pdev, c"rkfd", hard),
             _: {
-                toggle(&handler.regs, handler.hal, true);
+                handler.toggle(true);
             },
         }))
     }
@@ -219,7 +219,7 @@ impl Enabled<'_> {
 #[pinned_drop]
 impl PinnedDrop for Enabled<'_> {
     fn drop(self: Pin<&mut Self>) {
-        toggle(&self.handler.regs, self.handler.hal, false);
+        self.handler.toggle(false);
         // As `vega20_ih_irq_disable`: entries on their way arrive.
         fsleep(Delta::from_millis(1));
     }
@@ -237,8 +237,17 @@ impl Handler {
             second.lock().forget()?;
         }
         self.init();
-        toggle(&self.regs, self.hal, true);
+        self.toggle(true);
         Ok(())
+    }
+
+    /// Turns the rings on or off. Nobody reads ring 1's pointer meanwhile, which begins at 0 again.
+    fn toggle(&self, on: bool) {
+        let mut second = self.second.as_ref().map(|second| second.lock());
+        toggle(&self.regs, self.hal, on);
+        if let (false, Some(second)) = (on, &mut second) {
+            second.turned_off();
+        }
     }
 
     /// `vega20_ih_irq_init`, `ih_v7_0_irq_init`. What IH 4.4 has further rings for, faults that are retried, isn't
@@ -246,7 +255,7 @@ impl Handler {
     fn init(&self) {
         let (regs, hal, nbio) = (&self.regs, self.hal, self.nbio);
         let table = hal.registers();
-        toggle(regs, hal, false);
+        self.toggle(false);
         nbio.prepare_interrupts(regs, self.stray_page);
         hal.before(regs);
 

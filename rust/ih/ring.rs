@@ -88,6 +88,14 @@ impl Ring {
         self.wptr.as_ref().map_or(Ok(()), |wptr| wptr.write(0, 0))
     }
 
+    /// It was turned off, with which the device's pointers are 0. Of ring 0 what the device has stored counts, and is still
+    /// read; of another nothing is left.
+    pub(super) fn turned_off(&mut self) {
+        if self.wptr.is_none() {
+            self.rptr = 0;
+        }
+    }
+
     /// Tells the device of the ring, which is off and empty (`vega20_ih_enable_ring`, `ih_v7_0_enable_ring`).
     pub(super) fn set_up(&self, regs: &Regs, hal: &dyn Hal) {
         let (table, at) = (self.registers, place(&self.entries, hal));
@@ -152,6 +160,8 @@ impl Ring {
         let wptr = regs.read(overflow.reg());
         if wptr == u32::MAX {
             dev.alive()?;
+            // It is being reset as a whole: there is nothing to be read, and no overflow.
+            return Ok(self.rptr);
         }
         if overflow.get(wptr) == 1 {
             // The oldest entry that was not overwritten.
