@@ -165,14 +165,11 @@ impl State<Hiq> {
     /// The same, with another grace period for waves that run.
     fn refresh_after(&mut self, parts: &Arc<Parts>, grace: u32) -> Result {
         self.firmware(parts)?.set_grace(Some(grace))?;
-        let unmapped = self.unmap_all(parts);
         // A firmware that is stuck gets nothing more.
-        let reset = match unmapped {
-            Ok(()) => self.firmware(parts)?.set_grace(None),
-            Err(_) => Ok(()),
-        };
-        unmapped.and(reset)?;
-        self.map_all(parts)
+        self.unmap_all(parts)?;
+        let reset = self.firmware(parts)?.set_grace(None);
+        // Everybody's queues run again, whatever became of that.
+        self.map_all(parts).and(reset)
     }
 }
 
