@@ -146,8 +146,8 @@ impl MovableHandle {
         self.movable.pages.populate(pages);
     }
 
-    /// From now on it may be mapped in an address space. It comes back to VRAM if there is room. Waits while it is moved:
-    /// the lock of the file's address space isn't held.
+    /// From now on it may be mapped in an address space. It comes back to VRAM if there is room and KFD doesn't have it.
+    /// Waits while it is moved: the lock of the file's address space isn't held.
     ///
     /// # Errors
     ///
@@ -157,7 +157,8 @@ impl MovableHandle {
         if !inner.vms.iter().any(|known| Arc::ptr_eq(known, vm)) {
             inner.vms.push(vm.clone(), GFP_KERNEL_ACCOUNT)?;
         }
-        if self.movable.bo.placement() != Some(Placement::Vram) {
+        // KFD maps what it has to where it lay then.
+        if !inner.stays && self.movable.bo.placement() != Some(Placement::Vram) {
             let memory = self.movable.gpu.memory();
             // Where there is no room it stays where it is.
             if let Ok(vram) = Uncleared::take(&memory.vram, self.movable.bo.size()) {

@@ -5,7 +5,7 @@
 //! This one's objects fill most of VRAM, and a kernel adds two of them again and again, with other values each time.
 //! Then the other program asks for more than is left. It gets that, this one's objects go to system memory, and each sum
 //! is right all the time; management events tell of the queues. When the other one has gone, objects that are mapped
-//! anew or that KFD imports are in VRAM again.
+//! anew or that KFD imports are in VRAM again; what KFD imported when there was no room stays where it was.
 //!
 //! `displaced CODE-OBJECT`; `displaced taker` is the other program.
 
@@ -39,6 +39,8 @@ const FILES: usize = 64;
 const PLACES: [u64; 3] = [0x1234_0000_0000, 0x1235_0000_0000, 0x1236_0000_0000];
 const AGAIN: u64 = 0x1237_0000_0000;
 const IMPORTED: u64 = 0x1238_0000_0000;
+/// The fillers that KFD takes while there is no room for all of them.
+const STAYING: std::ops::Range<usize> = 2..8;
 
 /// What is added in a round: small whole numbers, of which sums are exact.
 fn first(round: usize, i: usize) -> f32 {
@@ -47,6 +49,12 @@ fn first(round: usize, i: usize) -> f32 {
 
 fn second(i: usize) -> f32 {
     (i % 127) as f32
+}
+
+/// Where KFD maps a filler, and where the file does.
+fn staying(n: usize) -> (u64, u64) {
+    let at = |start| start + (n * FILLER) as u64;
+    (at(0x1239_0000_0000), at(0x123a_0000_0000))
 }
 
 fn filled(n: usize, i: usize) -> f32 {
@@ -147,6 +155,29 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
+    /// Maps what KFD has by the file, too, and adds what the processor stores to it then, at KFD's addresses.
+    fn through_kfd(&self, objects: &Objects, fillers: &[(u32, Mapped)]) -> Result<bool, Failure> {
+        let mut all_right = true;
+        for (n, (handle, mapped)) in fillers
+            .iter()
+            .enumerate()
+            .take(STAYING.end)
+            .skip(STAYING.start)
+        {
+            let (kfd, file) = staying(n);
+            objects.va(gem::VA_OP_MAP, *handle, file, (0, FILLER as u64))?;
+            mapped.fill(1, |i| first(n, i));
+            let dispatch = self.queue.dispatch(self.kernel).blocks(N as u32 / BLOCK);
+            let dispatch = [kfd, PLACES[1], PLACES[2]]
+                .into_iter()
+                .fold(dispatch.block(BLOCK), |d, va| d.arg(Address(va)));
+            dispatch.arg(N as u32).submit()?.wait_timeout(PATIENCE)?;
+            let (right, _) = self.sums.count(1, |i| first(n, i) + second(i));
+            all_right &= right == N;
+        }
+        Ok(all_right)
+    }
+
     /// Adds until it is told to end; returns how often.
     fn run(&self, end: &AtomicBool) -> Result<usize, Failure> {
         let mut rounds = 0;
@@ -255,6 +286,15 @@ fn run() -> Result<(), Failure> {
     // With all of them in system memory.
     let more = adds.run(&AtomicBool::new(true))?;
     check("sums are right afterwards", more == 2)?;
+    // KFD takes more than there is room for: some of it is in system memory, and has to stay there.
+    for (n, (handle, _)) in fillers
+        .iter()
+        .enumerate()
+        .take(STAYING.end)
+        .skip(STAYING.start)
+    {
+        objects.to_kfd(*handle, staying(n).0)?;
+    }
 
     drop(taker.stdin.take());
     check(
@@ -265,6 +305,13 @@ fn run() -> Result<(), Failure> {
     wait_for("VRAM comes back", || {
         Ok(number(used)? + taken / 2 < number(total)?)
     })?;
+    let evicted = kib(&objects.render, "amd-evicted-vram:")?;
+    let right = adds.through_kfd(&objects, &fillers)?;
+    check("what KFD has is the object wherever it is mapped", right)?;
+    check(
+        "and stays where it is",
+        kib(&objects.render, "amd-evicted-vram:")? == evicted,
+    )?;
     objects.va(gem::VA_OP_MAP, oldest.0, AGAIN, (0, FILLER as u64))?;
     let now = kib(&objects.render, "amd-evicted-vram:")?;
     check(
