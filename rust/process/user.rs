@@ -53,21 +53,27 @@ use kernel::{
 /// Where the work items of all processes run.
 #[pin_data]
 pub(crate) struct Works {
+    /// *stop*, which waits for no program: munmap waits for it, and so may a *restore*.
     #[pin]
-    queue: Mutex<Option<WorkQueue>>,
+    stops: Mutex<Option<WorkQueue>>,
+    /// *restore*, which waits for changes under way, and with them for *stop*. So many may wait that no other begins.
+    #[pin]
+    restores: Mutex<Option<WorkQueue>>,
     /// Those that write to debuggers' files, for which munmap is not to wait.
     #[pin]
     bells: Mutex<Option<WorkQueue>>,
 }
 
 impl Works {
-    /// Makes the work queue.
+    /// Makes the work queues.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let queue = WorkQueue::new_concurrent(c"rkfd-user")?;
+        let stops = WorkQueue::new_concurrent(c"rkfd-stop")?;
+        let restores = WorkQueue::new_concurrent(c"rkfd-restore")?;
         let bells = WorkQueue::new_concurrent(c"rkfd-bell")?;
         Arc::pin_init(
             pin_init!(Self {
-                queue <- new_mutex!(Some(queue), "rkfd works"),
+                stops <- new_mutex!(Some(stops), "rkfd stops"),
+                restores <- new_mutex!(Some(restores), "rkfd restores"),
                 bells <- new_mutex!(Some(bells), "rkfd bells"),
             }),
             GFP_KERNEL,
@@ -88,32 +94,37 @@ impl Works {
         }
     }
 
-    /// Queues an item; returns whether it will run. One that is queued already hasn't begun.
-    fn add<W: RawWorkItem<ID> + Send + 'static, const ID: u64>(&self, item: W) -> bool {
-        let queue = self.queue.lock();
-        let Some(queue) = &*queue else { return false };
-        let _ = queue.queue().enqueue::<W, ID>(item);
-        true
-    }
-
     /// Queues *stop*; returns whether it will run.
     fn stop<W: RawWorkItem<STOP> + Send + 'static>(&self, owner: W) -> bool {
-        self.add(owner)
+        add(&self.stops, owner)
     }
 
     /// Queues *restore*.
     pub(crate) fn restore<W: RawWorkItem<RESTORE> + Send + 'static>(&self, owner: W) {
-        let _ = self.add(owner);
+        let _ = add(&self.restores, owner);
     }
 
     /// Waits until the work items have run; from now on none is queued.
     pub(crate) fn close(&self) {
-        // Not under the mutex, which an item may take.
-        let queue = self.queue.lock().take();
-        drop(queue);
+        // Not under the mutexes, which an item may take. Each *stop* queues a *restore*.
+        let stops = self.stops.lock().take();
+        drop(stops);
+        let restores = self.restores.lock().take();
+        drop(restores);
         let bells = self.bells.lock().take();
         drop(bells);
     }
+}
+
+/// Queues an item; returns whether it will run. One that is queued already hasn't begun.
+fn add<W: RawWorkItem<ID> + Send + 'static, const ID: u64>(
+    queue: &Mutex<Option<WorkQueue>>,
+    item: W,
+) -> bool {
+    let queue = queue.lock();
+    let Some(queue) = &*queue else { return false };
+    let _ = queue.queue().enqueue::<W, ID>(item);
+    true
 }
 
 /// Which work item.

@@ -7,9 +7,12 @@
 //! pages are thrown away or copied by a fork; each time the GPU must see the new ones. In the end
 //! one mapping is removed; with `gone` a kernel then writes there, and must fault.
 //!
+//! With `many` more objects than a work queue runs items at once are made of one mapping, which is then removed:
+//! munmap waits for each of them, and must not wait for those that are to come back.
+//!
 //! With `gem` the render node makes and maps the memory (GEM_USERPTR, GEM_VA), the second operand only to be read.
 //!
-//! `userptr CODE-OBJECT [gone | gem | gem-gone]`
+//! `userptr CODE-OBJECT [gone | gem | gem-gone | many]`
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -20,7 +23,7 @@ use std::ptr::null_mut;
 
 use rkfd::{Address, Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, free, map, unmap};
-use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
+use rkfd_programs::{code_object, render_node, report, Failure, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::{gem, ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -325,6 +328,41 @@ impl Held {
     }
 }
 
+/// Objects of `many`: more than `WQ_DFL_ACTIVE`, 1024.
+const MANY: usize = 1200;
+const PAGE: usize = 4096;
+
+/// Makes an object of each page of a mapping, and removes the mapping.
+fn many() -> Result<(), Failure> {
+    let errno = |e: Errno| Failure::new(format_args!("{e}"));
+    let render = render_node()?;
+    let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: The kernel chooses the address, so no mapping is replaced.
+    let start = unsafe { rustix::mm::mmap_anonymous(null_mut(), MANY * PAGE, prot, flags) };
+    let start = start.map_err(errno)?;
+    let mut handles = Vec::new();
+    for n in 0..MANY {
+        let mut args = gem::GemUserptr {
+            addr: (start as usize + n * PAGE) as u64,
+            size: PAGE as u64,
+            flags: gem::USERPTR_REGISTER | gem::USERPTR_VALIDATE,
+            handle: 0,
+        };
+        call(&render, &gem::GEM_USERPTR, &mut args).map_err(errno)?;
+        handles.push(args.handle);
+    }
+    // SAFETY: Nothing uses the memory.
+    unsafe { rustix::mm::munmap(start, MANY * PAGE) }.map_err(errno)?;
+    println!("a mapping with {} objects is gone", handles.len());
+    handles.into_iter().try_for_each(|handle| {
+        let mut args = gem::GemClose { handle, pad: 0 };
+        call(&render, &gem::GEM_CLOSE, &mut args).map_err(errno)
+    })
+}
+
 fn main() -> ExitCode {
-    report("userptr", run)
+    report("userptr", || match std::env::args().nth(2).as_deref() {
+        Some("many") => many(),
+        _ => run(),
+    })
 }
