@@ -4,10 +4,11 @@
 //!
 //! *Stop*: the process' queues are evicted, the object is taken out of the VM, the TLB is flushed.
 //! *Restore*: once the change is over, the range is pinned anew and mapped, the old pages are let go,
-//! and the queues run again. What fails for want of memory or because pages are busy is tried again
-//! after a while, and the queues stay off until then: no kernel finds memory missing that its program
-//! has. Memory that is no longer there stays unmapped: the GPU faults if it touches it (`update_invalid_user_pages`; amdgpu's debug mode that warns the program before that,
-//! `kfd_signal_vm_fault_event_with_userptr`, isn't there).
+//! and the queues run again. It may see a change before *stop* does, and then evicts them itself. What
+//! fails for want of memory or because pages are busy is tried again after a while, and the queues stay
+//! off until then: no kernel finds memory missing that its program has. Memory that is no longer there
+//! stays unmapped: the GPU faults if it touches it (`update_invalid_user_pages`; amdgpu's debug mode that
+//! warns the program before that, `kfd_signal_vm_fault_event_with_userptr`, isn't there).
 //!
 //! Lock order: process state -> status of a range. Pages are pinned and let go without the process'
 //! state: both wait for locks of programs that may wait for *stop*.
@@ -116,16 +117,21 @@ fn restore(process: &Arc<Process>) {
     }
 }
 
-/// The first object whose memory changed. If there is none, the queues run again.
+/// The first object whose memory changed; the queues are off if it is mapped. If there is none, they run again.
 fn next_stale(process: &Process, state: &mut State) -> Option<(usize, Arc<Mem>)> {
-    for (index, device) in state.devices.iter_mut().enumerate() {
-        if let Some(mem) = first_stale(device) {
+    let clients = &process.shared().clients;
+    let devices = process.devices().iter();
+    for (index, (device, state)) in devices.zip(state.devices.iter_mut()).enumerate() {
+        if let Some((mem, mapped)) = first_stale(state) {
+            // It may have changed since *stop* ran last: no queue runs when it is taken.
+            if mapped && pause(state, &device.gpu) {
+                clients.evicted(&device.gpu, &process.who);
+            }
             return Some((index, mem));
         }
     }
     for (device, state) in process.devices().iter().zip(state.devices.iter_mut()) {
         if resume(state, &device.gpu) {
-            let clients = &process.shared().clients;
             clients.restored(&device.gpu, &process.who, false);
         }
     }
@@ -148,10 +154,11 @@ fn try_later(process: &Arc<Process>) {
     process.shared().works.restore(process.clone());
 }
 
-/// The first object whose memory changed.
-fn first_stale(state: &mut DeviceState) -> Option<Arc<Mem>> {
-    let mut handles = state.handles.iter_mut().map(|(_, handle)| &handle.mem);
-    handles.find(|mem| is_stale(mem)).cloned()
+/// The first object whose memory changed, and whether it is mapped.
+fn first_stale(state: &mut DeviceState) -> Option<(Arc<Mem>, bool)> {
+    let mut handles = state.handles.iter_mut().map(|(_, handle)| handle);
+    let handle = handles.find(|handle| is_stale(&handle.mem))?;
+    Some((handle.mem.clone(), handle.mapped))
 }
 
 /// Takes memory that changed from the GPU, queues first; returns whether they ran.

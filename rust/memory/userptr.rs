@@ -9,8 +9,11 @@
 //! Upstream looks the pages up at each submission of work. There is none here: without USERPTR_VALIDATE they are looked
 //! up when the object is mapped. What isn't there then, or can't be written, is mapped without memory, as upstream.
 //!
-//! Lock order: a file's address space -> pages of an object -> vm; pages are pinned and let go without either. Process
-//! states are taken alone.
+//! Whoever sees a change first, *stop* or who pins the pages, takes the old ones away, always after the queues. Turns
+//! keep queues from being let run in between.
+//!
+//! Lock order: a file's address space -> pages of an object -> vm; an object's turn -> its pages, process states. Pages
+//! are pinned and let go without any of these.
 //!
 //! Source: Linux, `amdgpu_gem_userptr_ioctl`, `amdgpu_ttm_tt_get_user_pages`, `amdgpu_hmm_invalidate_gfx`.
 
@@ -83,7 +86,9 @@ struct Inner {
     /// Where it was mapped.
     vms: KVec<Arc<Vm>>,
     /// Whose queues are evicted until the memory is there again.
-    paused: KVec<Arc<Process>>,
+    paused: KVVec<Arc<Process>>,
+    /// Pages that were taken from the GPU, to be let go by who holds no lock and keeps nobody waiting.
+    taken: Option<Mapped>,
 }
 
 impl Inner {
@@ -113,6 +118,9 @@ pub(crate) struct UserBuffer {
     stop: Work<UserBuffer, STOP>,
     #[pin]
     restore: Work<UserBuffer, RESTORE>,
+    /// Held while queues are evicted and pages are taken, and while queues are let run again.
+    #[pin]
+    turn: Mutex<()>,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -141,11 +149,10 @@ impl WorkItem<STOP> for UserBuffer {
 
     fn run(this: Arc<Self>) {
         let round = this.user.asked();
-        let stale = this.take_stale();
+        // What the hardware doesn't let go is kept.
+        let _ = this.take_stale();
         this.user.finished(round);
         this.works().restore(this.clone());
-        // Whoever waits for this run may hold a lock that letting pages go needs.
-        drop(stale);
     }
 }
 
@@ -155,6 +162,7 @@ impl WorkItem<RESTORE> for UserBuffer {
     fn run(this: Arc<Self>) {
         // As upstream's of KFD: changes come in bursts.
         fsleep(Delta::from_millis(1));
+        this.let_go();
         match this.fill() {
             Err(error) if !restore::is_final(error) => {
                 fsleep(RETRY);
@@ -189,7 +197,8 @@ impl UserHandle {
         let inner = Inner {
             range: None,
             vms: KVec::new(),
-            paused: KVec::new(),
+            paused: KVVec::new(),
+            taken: None,
         };
         let buffer = Arc::pin_init(
             pin_init!(UserBuffer {
@@ -204,6 +213,7 @@ impl UserHandle {
                 user <- UserMemory::new(),
                 stop <- new_work!("rkfd GEM user stop"),
                 restore <- new_work!("rkfd GEM user restore"),
+                turn <- new_mutex!((), "rkfd GEM user turn"),
                 inner <- new_mutex!(inner, "rkfd GEM user pages"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -233,12 +243,14 @@ impl UserHandle {
     /// As `amdgpu_ttm_tt_get_user_pages`: ESRCH when the program is gone, EFAULT where nothing is mapped, EPERM where
     /// it can't be written or isn't as it was asked to be; ENOMEM.
     pub(crate) fn fill(&self) -> Result {
-        self.0.fill().inspect_err(|_| {
+        let filled = self.0.fill();
+        match self.0.is_stale() {
             // What could be had but not be mapped is tried again.
-            if self.0.is_stale() {
-                self.0.works().restore(self.0.clone());
-            }
-        })
+            true => self.0.works().restore(self.0.clone()),
+            // *restore* may have run before this evicted queues.
+            false => self.0.resume(),
+        }
+        filled
     }
 
     /// From now on it may be mapped in an address space.
@@ -251,6 +263,9 @@ impl UserHandle {
         if !inner.vms.iter().any(|known| Arc::ptr_eq(known, vm)) {
             inner.vms.push(vm.clone(), GFP_KERNEL_ACCOUNT)?;
         }
+        // Evicting queues is not to fail for want of memory.
+        let more = inner.vms.len().saturating_sub(inner.paused.len());
+        inner.paused.reserve(more, GFP_KERNEL_ACCOUNT)?;
         Ok(())
     }
 }
@@ -268,43 +283,56 @@ impl UserBuffer {
         self.inner.lock().is_stale()
     }
 
-    /// Takes pages that changed from the GPU.
-    fn take_stale(&self) -> Option<Mapped> {
+    /// Takes pages that changed from the GPU, after the queues.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`take_away`](Self::take_away).
+    fn take_stale(&self) -> Result {
         if !self.is_stale() {
-            return None;
+            return Ok(());
         }
+        let _turn = self.turn.lock();
         self.pause();
         let mut inner = self.inner.lock();
         match inner.is_stale() {
-            true => self.take_away(&mut inner).ok().flatten(),
-            false => None,
+            true => self.take_away(&mut inner),
+            false => Ok(()),
         }
     }
 
-    /// Takes the pages from the GPU, if there are any, and returns them.
+    /// Takes the pages from the GPU, if there are any.
     ///
     /// # Errors
     ///
     /// ETIME when the GPU doesn't acknowledge: they stay the object's for good.
-    fn take_away(&self, inner: &mut Inner) -> Result<Option<Mapped>> {
+    fn take_away(&self, inner: &mut Inner) -> Result {
         // First from the object, so that nobody maps them anew.
         let mut pages = None;
         self.bo.swap_user(&mut pages);
         if pages.is_none() {
-            return Ok(None);
+            return Ok(());
         }
         let mut result = Ok(());
         for vm in &inner.vms {
             result = result.and(vm.withdraw(&self.bo));
         }
-        if let Err(error) = result {
+        if result.is_err() {
             self.bo.swap_user(&mut pages);
             if let Some(range) = &inner.range {
                 range.keep();
             }
-            return Err(error);
+            return result;
         }
-        Ok(pages)
+        // Whoever gave it these pages let those go that were taken before.
+        inner.taken = pages;
+        Ok(())
+    }
+
+    /// Lets the pages go that were taken from the GPU. May wait for the program.
+    fn let_go(&self) {
+        let taken = self.inner.lock().taken.take();
+        drop(taken);
     }
 
     /// Pins what the program has there, and maps it where the object is mapped.
@@ -321,6 +349,8 @@ impl UserBuffer {
                 return Err(ENODEV);
             }
             let since = range.begin();
+            // It may have changed since *stop* ran last.
+            self.take_stale()?;
             let (mut pages, found) = match self.pin(&range, &mm) {
                 Ok(pages) => (Some(pages), Ok(())),
                 Err(error) if restore::is_final(error) => (None, Err(error)),
@@ -331,16 +361,20 @@ impl UserBuffer {
                 Err(_) => Status::Missing,
             };
             // Declared first, so that they are let go without the lock.
-            let (_old, _failed);
+            let _taken;
             let mut inner = self.inner.lock();
-            _old = self.take_away(&mut inner)?;
+            if range.is_valid() {
+                // Somebody else was faster.
+                return Ok(());
+            }
+            _taken = inner.taken.take();
             if !range.settle(since, status) {
                 continue;
             }
             self.bo.swap_user(&mut pages);
             let mapped = inner.vms.iter().try_for_each(|vm| vm.renew(&self.bo));
             if let Err(error) = mapped {
-                _failed = self.take_away(&mut inner)?;
+                self.take_away(&mut inner)?;
                 range.settle(since, Status::Stale);
                 return Err(error);
             }
@@ -355,7 +389,7 @@ impl UserBuffer {
         range.pin(mm, &self.gpu, &self.bo)
     }
 
-    /// Evicts the queues in address spaces that it is mapped in.
+    /// Evicts the queues in address spaces that it is mapped in. The caller has the turn.
     fn pause(&self) {
         let mut next = 0;
         loop {
@@ -366,7 +400,7 @@ impl UserBuffer {
             let Some(process) = pasid.and_then(|pasid| self.processes.by_pasid(pasid)) else {
                 continue;
             };
-            // Nobody else adds any, so that there is room for it afterwards.
+            // Nobody else adds any without the turn, so that there is room for it afterwards.
             let mut inner = self.inner.lock();
             let known = inner
                 .paused
@@ -391,6 +425,7 @@ impl UserBuffer {
 
     /// Lets the queues run again, unless the memory changed again.
     fn resume(&self) {
+        let _turn = self.turn.lock();
         loop {
             let process = {
                 let mut inner = self.inner.lock();
