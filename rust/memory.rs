@@ -13,6 +13,7 @@
 //! | [`object`], [`gem`] | buffer objects that files of the DRM device have handles to |
 //! | [`userptr`] | those of a program's own memory |
 //! | [`place`] | putting those into a file's address space |
+//! | [`spaces`] | the address spaces that an object may be in |
 //!
 //! What they work on is kept in `process`. Source: Linux, `amdgpu/amdgpu_amdkfd_gpuvm.c`.
 //!
@@ -27,6 +28,7 @@ mod object;
 pub(crate) mod place;
 mod restore;
 mod space;
+mod spaces;
 mod userptr;
 
 pub(crate) use alloc::{

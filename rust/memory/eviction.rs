@@ -12,7 +12,10 @@
 //!
 //! Source: Linux, `amdgpu_ttm.c` (`amdgpu_bo_move`), `kfd_process.c` (`kfd_process_evict_queues`).
 
-use super::restore;
+use super::{
+    restore,
+    spaces::Known, //
+};
 use crate::{
     bo::{
         home::{
@@ -78,8 +81,8 @@ pub(super) fn take(gpu: &Gpu, size: u64) -> Result<Uncleared> {
 struct Inner {
     /// What it takes of the limits, where it lies now.
     share: Option<Share>,
-    /// Where it was mapped.
-    vms: KVec<Arc<Vm>>,
+    /// Where it may be mapped.
+    vms: Known<Vm>,
     /// KFD has it: it stays where it is.
     stays: bool,
 }
@@ -111,7 +114,7 @@ impl MovableHandle {
     pub(super) fn new(gpu: &Arc<Gpu>, processes: &Arc<Processes>, bo: &Arc<Bo>) -> Result<Self> {
         let inner = Inner {
             share: Some(VramShare::new(gpu, bo.size()).into()),
-            vms: KVec::new(),
+            vms: Known::new(),
             stays: false,
         };
         let movable = Arc::pin_init(
@@ -146,17 +149,16 @@ impl MovableHandle {
         self.movable.pages.populate(pages);
     }
 
-    /// From now on it may be mapped in an address space. It comes back to VRAM if there is room and KFD doesn't have it.
-    /// Waits while it is moved: the lock of the file's address space isn't held.
+    /// A request begins to map it in an address space. It comes back to VRAM if there is room and KFD doesn't have it.
+    /// Waits while it is moved: the lock of the file's address space isn't held. Unless this fails,
+    /// [`end`](Self::end) has to follow.
     ///
     /// # Errors
     ///
     /// ENOMEM.
-    pub(super) fn add(&self, vm: &Arc<Vm>) -> Result {
+    pub(super) fn begin(&self, vm: &Arc<Vm>) -> Result {
         let mut inner = self.movable.inner.lock();
-        if !inner.vms.iter().any(|known| Arc::ptr_eq(known, vm)) {
-            inner.vms.push(vm.clone(), GFP_KERNEL_ACCOUNT)?;
-        }
+        inner.vms.begin(vm)?;
         // KFD maps what it has to where it lay then.
         if !inner.stays && self.movable.bo.placement() != Some(Placement::Vram) {
             let memory = self.movable.gpu.memory();
@@ -168,17 +170,17 @@ impl MovableHandle {
         Ok(())
     }
 
-    /// It isn't mapped in an address space any more, and keeps that no longer; unless the file has a handle again: then
-    /// another request may have mapped it there, and counts on what [`add`](Self::add) noted.
-    pub(super) fn remove(&self, vm: &Arc<Vm>, has_handle: impl FnOnce() -> bool) {
-        let mut inner = self.movable.inner.lock();
-        if has_handle() {
-            return;
-        }
-        let place = inner.vms.iter().position(|known| Arc::ptr_eq(known, vm));
-        let removed = place.map(|place| inner.vms.remove(place));
-        drop(inner);
+    /// Such a request came to its end. It keeps the address space no longer if the file has no handle any more.
+    pub(super) fn end(&self, vm: &Arc<Vm>, has_handle: impl FnOnce() -> bool) {
+        let removed = self.movable.inner.lock().vms.end(vm, has_handle);
         // Not under the lock: its tables go.
+        drop(removed);
+    }
+
+    /// It isn't mapped in an address space any more, and keeps that no longer; unless the file has a handle again, or
+    /// a request is under way.
+    pub(super) fn remove(&self, vm: &Arc<Vm>, has_handle: impl FnOnce() -> bool) {
+        let removed = self.movable.inner.lock().vms.remove(vm, has_handle);
         drop(removed);
     }
 
@@ -225,7 +227,7 @@ impl Drop for MovableHandle {
             yielding.leave(movable.bo.size());
         }
         inner.stays = true;
-        let vms = core::mem::take(&mut inner.vms);
+        let vms = core::mem::replace(&mut inner.vms, Known::new());
         drop(inner);
         drop(vms);
     }
@@ -304,10 +306,10 @@ impl Movable {
 /// The address spaces in which an object is. Queues in them are evicted until this is dropped.
 struct Reached<'a> {
     gpu: &'a Gpu,
-    vms: &'a [Arc<Vm>],
+    vms: &'a Known<Vm>,
     /// The number of each.
-    pasids: KVec<Option<Pasid>>,
-    paused: KVec<Arc<Process>>,
+    pasids: KVVec<Option<Pasid>>,
+    paused: KVVec<Arc<Process>>,
 }
 
 impl<'a> Reached<'a> {
@@ -316,14 +318,14 @@ impl<'a> Reached<'a> {
     /// # Errors
     ///
     /// EBUSY when a process is about to take one of them, or left it; ENOMEM.
-    fn pause(gpu: &'a Gpu, processes: &Processes, vms: &'a [Arc<Vm>]) -> Result<Self> {
+    fn pause(gpu: &'a Gpu, processes: &Processes, vms: &'a Known<Vm>) -> Result<Self> {
         let mut reached = Self {
             gpu,
             vms,
-            pasids: KVec::with_capacity(vms.len(), GFP_KERNEL)?,
-            paused: KVec::with_capacity(vms.len(), GFP_KERNEL)?,
+            pasids: KVVec::with_capacity(vms.len(), GFP_KERNEL)?,
+            paused: KVVec::with_capacity(vms.len(), GFP_KERNEL)?,
         };
-        for vm in vms {
+        for vm in vms.iter() {
             let pasid = vm.pasid();
             reached.pasids.push(pasid, GFP_KERNEL)?;
             // Without a number it has no queues.

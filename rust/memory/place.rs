@@ -77,24 +77,10 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
         flags: place.asked,
     };
     let node = RBTreeNode::new(place.at.start(), placed, GFP_KERNEL_ACCOUNT)?;
-    if let Some(user) = place.user {
-        match user.fill() {
-            Err(error) if !is_final(error) => return Err(error),
-            // What isn't there is mapped without memory.
-            _ => {}
-        }
-    }
-    let (mut space, vm) = lock_space(file, place.movable)?;
+    let (_under_way, mut space, vm) = lock_space(file, place)?;
     // Whoever closes the last handle takes it from the file before `forget` waits for this lock.
-    if let Some(mapping) = place.mapping.filter(|mapping| !mapping.is_allowed(file)) {
-        drop(space);
-        if let Some(movable) = place.movable {
-            movable.remove(&vm, || mapping.is_allowed(file));
-        }
+    if !place.may_map(file) {
         return Err(ENOENT);
-    }
-    if let Some(user) = place.user {
-        user.add(&vm)?;
     }
     if replace {
         clear_range(&mut space, place.at)?;
@@ -106,22 +92,66 @@ pub(crate) fn map(file: &VmFile, place: &Place<'_>, replace: bool) -> Result {
     Ok(())
 }
 
-/// Locks the file's address space, which an object that may be moved knows of then.
+impl Place<'_> {
+    /// Whether the file has a handle to the object, if it is one.
+    fn may_map(&self, file: &VmFile) -> bool {
+        self.mapping.is_none_or(|mapping| mapping.is_allowed(file))
+    }
+}
+
+/// A request that maps an object that may be moved, which knows of the address space at least as long. Not to be
+/// dropped with the lock of the file's address space.
+struct UnderWay<'a> {
+    movable: &'a MovableHandle,
+    vm: Arc<Vm>,
+    place: &'a Place<'a>,
+    file: &'a VmFile,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.movable.end(&self.vm, || self.place.may_map(self.file));
+    }
+}
+
+/// Locks the file's address space, of which an object whose memory changes or is moved knows then.
+///
+/// # Errors
+///
+/// ENOMEM, ENODEV; those of [`UserHandle::fill`], but what isn't there is to be mapped without memory.
 fn lock_space<'a>(
     file: &'a VmFile,
-    movable: Option<&MovableHandle>,
-) -> Result<(MutexGuard<'a, Space>, Arc<Vm>)> {
-    let mut known: Option<Arc<Vm>> = None;
+    place: &'a Place<'a>,
+) -> Result<(Option<UnderWay<'a>>, MutexGuard<'a, Space>, Arc<Vm>)> {
+    let (mut known, mut under_way): (Option<Arc<Vm>>, Option<UnderWay<'a>>) = (None, None);
     loop {
         let mut space = file.space().lock();
         let vm = file.vm(&mut space)?;
         let is_known = known.is_some_and(|known| Arc::ptr_eq(&known, &vm));
-        let Some(movable) = movable.filter(|_| !is_known) else {
-            return Ok((space, vm));
-        };
-        // It may be on its way: nobody else waits for that.
+        let changes = place.user.is_some() || place.movable.is_some();
+        if is_known || !changes {
+            return Ok((under_way, space, vm));
+        }
+        // It may be on its way, or its pages wait for the program: nobody else waits for that.
         drop(space);
-        movable.add(&vm)?;
+        if let Some(user) = place.user {
+            // First: the queues in it are evicted then, should the memory change before it is mapped.
+            user.add(&vm)?;
+            match user.fill() {
+                Err(error) if !is_final(error) => return Err(error),
+                // What isn't there is mapped without memory.
+                _ => {}
+            }
+        }
+        if let Some(movable) = place.movable {
+            movable.begin(&vm)?;
+            under_way = Some(UnderWay {
+                movable,
+                vm: vm.clone(),
+                place,
+                file,
+            });
+        }
         known = Some(vm);
     }
 }

@@ -84,7 +84,7 @@ struct Inner {
     /// Until the object goes.
     range: Option<Arc<UserRange<UserBuffer>>>,
     /// Where it was mapped.
-    vms: KVec<Arc<Vm>>,
+    vms: KVVec<Arc<Vm>>,
     /// Whose queues are evicted until the memory is there again.
     paused: KVVec<Arc<Process>>,
     /// Pages that were taken from the GPU, to be let go by who holds no lock and keeps nobody waiting.
@@ -196,7 +196,7 @@ impl UserHandle {
         let plain: &Mm = mm;
         let inner = Inner {
             range: None,
-            vms: KVec::new(),
+            vms: KVVec::new(),
             paused: KVVec::new(),
             taken: None,
         };
