@@ -16,7 +16,8 @@ use crate::{
     },
     glue::{
         aperture::Aperture,
-        transfer::Transfer, //
+        transfer::Transfer,
+        user as caller, //
     },
     hw::discovery,
     regs::Regs,
@@ -388,22 +389,25 @@ impl VramRange {
 
 /// Pieces of VRAM with whatever their last owner left in them. Nobody but the driver may see them
 /// before they are [`Cleared`].
-pub(crate) struct Uncleared(KVec<VramRange>);
+pub(crate) struct Uncleared(KVVec<VramRange>);
 
 impl Uncleared {
     /// Takes `len` bytes in as few pieces as there are.
     ///
     /// # Errors
     ///
-    /// ENOMEM when there is not so much.
+    /// ENOMEM when there is not so much; EINTR when the caller is killed: small pieces may be very many.
     pub(crate) fn take(vram: &Arc<Vram>, len: u64) -> Result<Self> {
-        let mut pieces = KVec::new();
+        let mut pieces = KVVec::new();
         let mut left = len.checked_next_multiple_of(PAGE).ok_or(EINVAL)?;
         if left > vram.free() {
             return Err(ENOMEM);
         }
         let mut want = left;
         while left > 0 {
+            if caller::is_killed() {
+                return Err(EINTR);
+            }
             match VramRange::uncleared(vram, want.min(left)) {
                 Ok(piece) => {
                     left = left.saturating_sub(piece.len);
@@ -427,7 +431,7 @@ impl Uncleared {
     }
 
     /// For who has overwritten every byte of the pieces before anybody else sees them.
-    pub(crate) fn into_overwritten(self) -> KVec<VramRange> {
+    pub(crate) fn into_overwritten(self) -> KVVec<VramRange> {
         self.0
     }
 
@@ -438,18 +442,18 @@ impl Uncleared {
 }
 
 /// Pieces of VRAM that are zero: fit to be given out.
-pub(crate) struct Cleared(KVec<VramRange>);
+pub(crate) struct Cleared(KVVec<VramRange>);
 
 impl Cleared {
     /// Pages that the driver has cleared, and what it wrote there since.
     pub(crate) fn whole(range: VramRange) -> Result<Self> {
-        let mut pieces = KVec::new();
+        let mut pieces = KVVec::new();
         pieces.push(range, GFP_KERNEL_ACCOUNT)?;
         Ok(Self(pieces))
     }
 
     /// The pieces.
-    pub(crate) fn into_pieces(self) -> KVec<VramRange> {
+    pub(crate) fn into_pieces(self) -> KVVec<VramRange> {
         self.0
     }
 }

@@ -79,7 +79,7 @@ impl System {
 
 /// Where memory lies.
 pub(crate) enum Home {
-    Vram(KVec<VramRange>),
+    Vram(KVVec<VramRange>),
     System(System),
 }
 
