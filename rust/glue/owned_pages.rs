@@ -4,6 +4,7 @@
 //!
 //! The kernel crate of 7.3 allocates pages one by one, and GPUs map what is in one piece by one entry.
 
+use super::user;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -31,7 +32,7 @@ impl OwnedPages {
     ///
     /// # Errors
     ///
-    /// ENOMEM when there are not so many pages.
+    /// ENOMEM when there are not so many pages, for which no program is killed; EINTR when the caller is killed.
     pub(crate) fn new(count: usize) -> Result<Self> {
         let room = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
         let mut this = Self(room);
@@ -41,6 +42,9 @@ impl OwnedPages {
             let Some(fits) = left.checked_ilog2() else {
                 return Ok(this);
             };
+            if user::is_killed() {
+                return Err(EINTR);
+            }
             order = order.min(fits);
             match (this.push(order), order.checked_sub(1)) {
                 (Ok(()), _) => {}
@@ -80,12 +84,20 @@ impl OwnedPages {
 }
 
 /// As `ttm_pool_alloc_page`: the largest pieces are worth looking for, those between them and single pages are not.
+/// None is worth killing a program for, as `amdgpu_bo_create` has it (`gfp_retry_mayfail`), nor the last reserves.
 fn flags(order: u32) -> bindings::gfp_t {
+    const RETRY_MAYFAIL: bindings::gfp_t = 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
+    const NOMEMALLOC: bindings::gfp_t = 1 << bindings::___GFP_NOMEMALLOC_BIT;
     let always = bindings::__GFP_ZERO | bindings::__GFP_NOWARN;
     always
         | match order {
-            0 | LARGEST => bindings::GFP_KERNEL_ACCOUNT,
-            _ => (bindings::GFP_KERNEL_ACCOUNT & !bindings::GFP_KERNEL) | bindings::GFP_NOWAIT,
+            0 => bindings::GFP_KERNEL_ACCOUNT | RETRY_MAYFAIL,
+            LARGEST => bindings::GFP_KERNEL_ACCOUNT | RETRY_MAYFAIL | NOMEMALLOC,
+            _ => {
+                (bindings::GFP_KERNEL_ACCOUNT & !bindings::GFP_KERNEL)
+                    | bindings::GFP_NOWAIT
+                    | NOMEMALLOC
+            }
         }
 }
 
