@@ -282,9 +282,10 @@ impl Movable {
                 Ok(()) => Ok(()),
                 Err(error) => {
                     self.bo.exchange(&mut home);
-                    // It was mapped there before, so that there is room for the entries.
-                    let _ = self.rehome(&reached);
-                    self.gpu.keep(home);
+                    if self.rehome_back(&reached).is_err() {
+                        // The GPU may still reach it.
+                        self.gpu.keep(home);
+                    }
                     Err(error)
                 }
             }
@@ -300,6 +301,25 @@ impl Movable {
     fn rehome(&self, reached: &Reached<'_>) -> Result {
         let mut all = reached.vms.iter().zip(&reached.pasids);
         all.try_for_each(|(vm, pasid)| vm.rehome(&self.bo, *pasid))
+    }
+
+    /// Has it mapped where it lay before, everywhere, whoever took an address space meanwhile. It was mapped there, so
+    /// that there is room for the entries.
+    ///
+    /// # Errors
+    ///
+    /// ETIME when the GPU doesn't acknowledge.
+    fn rehome_back(&self, reached: &Reached<'_>) -> Result {
+        let mut result = Ok(());
+        for vm in reached.vms.iter() {
+            let mut back = vm.rehome(&self.bo, vm.pasid());
+            if back == Err(EBUSY) {
+                // It got its number just now, and keeps that.
+                back = vm.rehome(&self.bo, vm.pasid());
+            }
+            result = result.and(back);
+        }
+        result
     }
 }
 
