@@ -223,7 +223,8 @@ impl Vm {
         if let Err(error) = result {
             // No user program knows of the mapping, but one could guess: flush as well.
             let dead = inner.tables.unmap(at);
-            drop(Unmapped::new(&self.spaces, self.pasid(), None, dead));
+            let bo = Some(bo.clone());
+            drop(Unmapped::new(&self.spaces, self.pasid(), bo, dead));
             return Err(error);
         }
         inner.mappings.insert(node);

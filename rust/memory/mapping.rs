@@ -160,9 +160,13 @@ pub(super) fn map_into(mem: &Mem, vm: &Vm) -> Result {
     Ok(())
 }
 
-/// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept.
+/// Takes it out of the VM and flushes. What the hardware doesn't acknowledge is kept, with the pages that it has.
 pub(super) fn unmap_from(mem: &Mem, vm: &Vm) -> Result {
-    take_out(mem, vm, Unmapped::flush)
+    take_out(mem, vm, Unmapped::flush).inspect_err(|_| {
+        if let Some(range) = mem.range() {
+            range.keep();
+        }
+    })
 }
 
 /// Takes it out of the VM, and has each piece flushed by `flush`.

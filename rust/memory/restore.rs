@@ -31,8 +31,7 @@ use crate::{
         Mem,
         Process,
         State, //
-    },
-    vm::Vm, //
+    }, //
 };
 use kernel::{
     mm::{
@@ -171,7 +170,8 @@ fn stop_stale(state: &mut DeviceState, gpu: &Gpu) -> bool {
     };
     for (_, handle) in state.handles.iter_mut() {
         if handle.mapped && is_stale(&handle.mem) {
-            withdraw(&handle.mem, &bound.vm);
+            // What the hardware doesn't let go is kept.
+            let _ = mapping::unmap_from(&handle.mem, &bound.vm);
         }
     }
     paused
@@ -268,7 +268,7 @@ fn renew(
         return Ok(());
     };
     if handle.mapped {
-        withdraw(mem, &vm);
+        let _ = mapping::unmap_from(mem, &vm);
     }
     let status = match pages {
         Some(_) => Status::Valid,
@@ -288,7 +288,7 @@ fn renew(
             "mapping user memory failed ({:?})\n",
             error
         );
-        withdraw(mem, &vm);
+        let _ = mapping::unmap_from(mem, &vm);
         let status = match is_final(error) {
             true => Status::Missing,
             false => Status::Stale,
@@ -299,11 +299,4 @@ fn renew(
 
 fn is_stale(mem: &Mem) -> bool {
     mem.range().is_some_and(UserRange::is_stale)
-}
-
-/// Takes the program's memory from the GPU.
-fn withdraw(mem: &Mem, vm: &Vm) {
-    if let (Err(_), Some(range)) = (mapping::unmap_from(mem, vm), mem.range()) {
-        range.keep();
-    }
 }
