@@ -115,6 +115,10 @@ impl From<Vec<Decoded>> for Block {
 /// since each branch target begins one.
 const MOST: usize = 4 * (PAGE / 4);
 
+/// The most pages whose blocks are kept: eight times what the instruction cache of a chip holds. A page's take a hundred
+/// times its bytes, so a program that jumps all over its memory must not have all of them kept.
+const PAGES: usize = 128;
+
 /// A page's blocks.
 pub(crate) struct CodePage {
     /// The block that begins at each dword, if there is one.
@@ -172,16 +176,18 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// The page that holds `pc`, as executed by a trap handler or by a program.
+    /// The page that holds `pc`, as executed by a trap handler or by a program. If there are too many, all others are
+    /// dropped.
     pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
+        let key = (vmid, pc / PAGE as u64, privileged);
+        if self.pages.len() >= PAGES && !self.index.contains_key(&key) {
+            *self = Self::default();
+        }
         let pages = &mut self.pages;
-        let at = *self
-            .index
-            .entry((vmid, pc / PAGE as u64, privileged))
-            .or_insert_with(|| {
-                pages.push(CodePage::new());
-                pages.len() - 1
-            });
+        let at = *self.index.entry(key).or_insert_with(|| {
+            pages.push(CodePage::new());
+            pages.len() - 1
+        });
         &mut pages[at]
     }
 }
@@ -271,6 +277,19 @@ mod tests {
         let nop = GFX942.decode([0xbf80_0000, 0, 0]).expect("s_nop 0");
         let places = (at..PAGE / 4).map(|n| Decoded::new(nop, 4 * n as u64));
         places.collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn code_everywhere_fills_no_memory() {
+        let mut code = Code::default();
+        for n in 0..3 * PAGES as u64 {
+            let pc = n * PAGE as u64;
+            let page = code.page(1, pc, false);
+            assert!(page.starts.iter().all(Option::is_none), "another's");
+            assert!(page.block(pc, || Ok(rest(0))).is_ok());
+            assert!(code.page(1, pc, false).starts[0].is_some());
+            assert!(code.pages.len() <= PAGES && code.index.len() == code.pages.len());
+        }
     }
 
     #[test]
