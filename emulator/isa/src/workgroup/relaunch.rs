@@ -121,8 +121,8 @@ impl<const L: usize> Workgroup<L> {
         saved.map(of).collect()
     }
 
-    /// The workgroup again, of waves that begin in their trap handler and load themselves. `None` if there
-    /// is no handler, no wave, or one with registers that no wave has.
+    /// The workgroup again, of waves that begin in their trap handler and load themselves: they were counted when
+    /// they were started. `None` if there is no handler, no wave, or one with registers that no wave has.
     pub fn relaunch(cu: &mut ComputeUnit, saved: &Relaunch) -> Option<Self> {
         let fits = |wave: &SavedWave| wave.registers <= 512 && wave.acc_base <= wave.registers;
         if saved.handler.entry == 0 || saved.waves.is_empty() || !saved.waves.iter().all(fits) {
@@ -167,8 +167,6 @@ impl<const L: usize> Workgroup<L> {
             wave
         };
         let waves: Vec<Wave<L>> = saved.waves.iter().map(wave).collect();
-        cu.waves += waves.len() as u64;
-        cu.workgroups += 1;
         Some(Self {
             id: saved.id,
             vmid: saved.vmid,

@@ -207,6 +207,8 @@ where
     assert_eq!(m.run(20_000), Outcome::Done, "{}", target.name);
     let waves = m.group.waves();
     assert_eq!([waves[0].s[2], waves[1].s[2]], [8, 8], "{}", target.name);
+    let started = m.cu.statistics();
+    assert_eq!((started.waves, started.workgroups), (3, 1), "once");
 }
 
 #[test]
