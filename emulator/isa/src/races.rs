@@ -134,7 +134,7 @@ impl Races {
     fn told(&self, me: usize, pending: &Pending) -> Clocks {
         let mut told = self.waves.get(me).cloned().unwrap_or_default();
         if let Some(own) = told.0.get_mut(me) {
-            *own = pending.lds_issued() - pending.lds_outstanding();
+            *own = (pending.lds_issued()).saturating_sub(pending.lds_outstanding());
         }
         told
     }

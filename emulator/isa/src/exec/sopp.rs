@@ -13,6 +13,8 @@ use crate::wave::{Barrier, Wave};
 const WORKGROUP_BARRIER: u16 = 193;
 /// The inline constant -2: the barrier of trap handlers.
 const TRAP_BARRIER: u16 = 194;
+/// The most that a barrier's count of signals holds.
+const ARRIVALS: u32 = 127;
 
 /// Change the fields of M0 that index registers.
 pub fn set_index<const L: usize>(w: &mut Wave<L>, mask: u32, value: u32) {
@@ -31,8 +33,8 @@ pub fn signal<const L: usize>(w: &mut Wave<L>, i: &Inst, c: &Context<'_>) -> Res
         return Ok(());
     }
     if i.src[0] == WORKGROUP_BARRIER && w.trap.privileged {
-        // For those that had arrived before they were saved.
-        w.trap.arrivals += 1;
+        // For those that had arrived before they were saved. A program's own handler may come here, too.
+        w.trap.arrivals = (w.trap.arrivals + 1).min(ARRIVALS);
         return Ok(());
     }
     if i.src[0] == WORKGROUP_BARRIER && w.barrier != Barrier::Idle && c.others.going == 0 {
