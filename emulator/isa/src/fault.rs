@@ -90,12 +90,22 @@ pub enum FaultKind {
     },
     /// s_trap.
     Trap(u8),
-    /// Bit n: the instruction has met watched address n. It was executed.
-    Watched(u8),
+    /// The instruction has met watched addresses. It was executed.
+    Watched {
+        /// Bit n: watched address n.
+        met: u8,
+        /// The instruction's address.
+        pc: u64,
+    },
     /// The wave goes on by single instructions, and has executed one.
     Stepped,
-    /// Exceptions of arithmetic that trap, by their bits in EXCP. The instruction was executed.
-    Arithmetic(u32),
+    /// Exceptions of arithmetic that trap. The instruction was executed.
+    Arithmetic {
+        /// Their bits in EXCP.
+        flags: u32,
+        /// The instruction's address.
+        pc: u64,
+    },
     /// s_rfe_b64 in a trap handler, with the address to return to: no fault; the workgroup carries it out.
     Return(u64),
 }
@@ -185,8 +195,8 @@ impl fmt::Display for FaultKind {
                 )
             }
             Self::Trap(id) => write!(f, "trap {id} with no trap handler"),
-            Self::Watched(met) => write!(f, "watched addresses {met:#x} met"),
-            Self::Arithmetic(flags) => write!(f, "exceptions of arithmetic {flags:#x}"),
+            Self::Watched { met, .. } => write!(f, "watched addresses {met:#x} met"),
+            Self::Arithmetic { flags, .. } => write!(f, "exceptions of arithmetic {flags:#x}"),
             Self::Stepped => write!(f, "a single instruction was executed"),
             Self::Return(to) => write!(f, "return from a trap to {to:#x}"),
         }
@@ -194,6 +204,14 @@ impl fmt::Display for FaultKind {
 }
 
 impl FaultKind {
+    /// The address of the instruction that it is about, if the wave is behind that.
+    pub(crate) fn executed(&self) -> Option<u64> {
+        match self {
+            Self::Watched { pc, .. } | Self::Arithmetic { pc, .. } => Some(*pc),
+            _ => None,
+        }
+    }
+
     /// The address of the other instruction that has to do with it, if there is one.
     pub(crate) fn other(&self) -> Option<u64> {
         match self {

@@ -366,7 +366,8 @@ impl<const L: usize> Workgroup<L> {
                                         pending.clear();
                                     }
                                     used += 1;
-                                    break 'run Some(Err(FaultKind::Watched(context.watching.met)));
+                                    let (met, pc) = (context.watching.met, decoded.pc());
+                                    break 'run Some(Err(FaultKind::Watched { met, pc }));
                                 }
                                 Ok(Next::Go) => {
                                     indexed = wave.mode & mode::GPR_INDEX != 0;
@@ -390,7 +391,7 @@ impl<const L: usize> Workgroup<L> {
                                     }
                                     match kind {
                                         // It was executed.
-                                        FaultKind::Arithmetic(_) => used += 1,
+                                        FaultKind::Arithmetic { .. } => used += 1,
                                         _ => wave.pc = decoded.pc(),
                                     }
                                     break 'run Some(Err(kind));
@@ -420,7 +421,7 @@ impl<const L: usize> Workgroup<L> {
         turn: usize,
         kind: FaultKind,
     ) -> Fault {
-        let pc = self.waves[turn].pc;
+        let pc = kind.executed().unwrap_or(self.waves[turn].pc);
         let words = words(&mut cu.tlb, env, self.vmid, pc).unwrap_or([0; 3]);
         let other = kind.other().and_then(|pc| {
             let words = self::words(&mut cu.tlb, env, self.vmid, pc).ok()?;

@@ -167,6 +167,8 @@ pub fn execute<const L: usize>(
     layout: &TrapLayout,
 ) -> Result<Next, FaultKind> {
     let raised = raised(w, i);
+    // The wave is behind it already.
+    let pc = w.pc.wrapping_sub(u64::from(i.size));
     let next = match step {
         Some(step) => {
             step(w, i);
@@ -176,7 +178,7 @@ pub fn execute<const L: usize>(
     };
     match w.note(layout, raised) {
         0 => Ok(next),
-        trapping => Err(FaultKind::Arithmetic(trapping)),
+        flags => Err(FaultKind::Arithmetic { flags, pc }),
     }
 }
 

@@ -30,8 +30,8 @@ fn exception(layout: &TrapLayout, kind: &FaultKind) -> Option<u32> {
         FaultKind::Stepped => Some(layout.stepped),
         // The emulator finds it, and no hardware.
         FaultKind::Trap(_)
-        | FaultKind::Watched(_)
-        | FaultKind::Arithmetic(_)
+        | FaultKind::Watched { .. }
+        | FaultKind::Arithmetic { .. }
         | FaultKind::Return(_)
         | FaultKind::Unwaited { .. }
         | FaultKind::Race { .. } => None,
@@ -55,7 +55,7 @@ impl<const L: usize> Workgroup<L> {
         }
         let fault = self.report(cu, env, turn, kind);
         let wave = &mut self.waves[turn];
-        if let FaultKind::Watched(met) = kind {
+        if let FaultKind::Watched { met, .. } = kind {
             for (n, flag) in layout.watched.iter().enumerate() {
                 wave.trap.flags |= if met & (1 << n) != 0 { *flag } else { 0 };
             }
@@ -65,7 +65,7 @@ impl<const L: usize> Workgroup<L> {
             }
             return None;
         }
-        if let FaultKind::Arithmetic(_) = kind {
+        if let FaultKind::Arithmetic { .. } = kind {
             wave.enter(layout, 0);
             env.trapped(&fault);
             return None;

@@ -35,6 +35,8 @@ pub struct Flat {
     pub privileged: usize,
     /// Why waves entered their trap handlers.
     pub traps: Vec<FaultKind>,
+    /// The last of them, as it was told.
+    pub trapped: Option<Fault>,
     pub read_only: std::ops::Range<u64>,
     /// A second-level cache may hold stores back.
     pub held_back: bool,
@@ -53,6 +55,7 @@ impl Flat {
             messages: Vec::new(),
             privileged: 0,
             traps: Vec::new(),
+            trapped: None,
             read_only: 0..0,
             held_back: false,
             watches: Watches::default(),
@@ -68,6 +71,7 @@ impl Flat {
             messages: Vec::new(),
             privileged: 0,
             traps: Vec::new(),
+            trapped: None,
             read_only: 0..0,
             held_back: false,
             watches: Watches::default(),
@@ -161,6 +165,7 @@ impl Env for Flat {
     }
     fn trapped(&mut self, fault: &Fault) {
         self.traps.push(fault.kind);
+        self.trapped = Some(*fault);
     }
     /// A device whose barriers are open.
     fn synchronise(&mut self, _: u8, _: &GwsRequest) -> GwsAnswer {

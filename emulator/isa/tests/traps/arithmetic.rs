@@ -3,7 +3,7 @@
 //! debugger's. The bits are those of Linux's `kfd_ioctl.h` (`KFD_DBG_TRAP_MASK_FP_*`); what raises them is IEEE 754.
 
 use super::machine::*;
-use rkfd_isa::Launch;
+use rkfd_isa::{FaultKind, Launch};
 
 const INVALID: u32 = 1;
 const DIVIDE_BY_ZERO: u32 = 4;
@@ -78,6 +78,14 @@ fn what_arithmetic_raises_traps_behind_it() {
                 // Behind the operation, of 4 bytes.
                 let words = code(chip.target, set_up.trim_end()).len() as u32 + 4;
                 assert_eq!(m.s(10), m.program as u32 + words, "{name}: {operation}");
+                // What is told of it names the operation.
+                let (flags, pc) = (flag, m.program + u64::from(words) - 4);
+                let told = [FaultKind::Arithmetic { flags, pc }];
+                assert_eq!(m.memory.traps, told, "{name}: {operation}");
+                let told = m.memory.trapped.expect("it trapped");
+                let mnemonic = told.mnemonic().expect("an instruction");
+                assert!(operation.starts_with(mnemonic), "{name}: {told}");
+                assert_eq!(told.pc, pc, "{name}: {operation}");
             }
         }
     }

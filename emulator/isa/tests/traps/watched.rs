@@ -58,12 +58,13 @@ fn handler(chip: &Chip) -> String {
     )
 }
 
+/// What stands before the access.
+const BEFORE: &str = "s_mov_b64 exec, 1\ns_getpc_b64 s[8:9]\nv_mov_b32 v0, 0x400\nv_mov_b32 v2, 1";
+
 /// Runs an access to the word 1,024 bytes behind the program's page, with watch `n` there or elsewhere.
 fn meet(chip: &Chip, access: &str, n: usize, control: u32, away: u64, enabled: u32) -> Machine {
     let (_, _, _, mask_bits, _) = of(chip);
-    let program = format!(
-        "s_mov_b64 exec, 1\ns_getpc_b64 s[8:9]\nv_mov_b32 v0, 0x400\nv_mov_b32 v2, 1\n{access}\ns_mov_b32 s5, 9"
-    );
+    let program = format!("{BEFORE}\n{access}\ns_mov_b32 s5, 9");
     let text = handler(chip);
     let mut m = machine_begun(chip, 64, &program, Some(&text), launch(enabled));
     // Behind s_mov_b64 and s_getpc_b64.
@@ -86,7 +87,10 @@ fn a_watched_address_traps_behind_the_access() {
                 [1, 1 << bit, 9],
                 "{name} watch {n}"
             );
-            assert_eq!(m.memory.traps, [FaultKind::Watched(1 << n)], "{name}");
+            // The load, behind four instructions.
+            let before = code(chip.target, BEFORE).len() as u64;
+            let (met, pc) = (1 << n, m.program + before);
+            assert_eq!(m.memory.traps, [FaultKind::Watched { met, pc }], "{name}");
         }
         // Neighbours of 128 bytes, unless the mask leaves their bit out; and far away.
         for (away, mask, met) in [

@@ -112,7 +112,7 @@ impl Mec {
         );
         if matches!(
             fault.kind,
-            FaultKind::Trap(_) | FaultKind::Watched(_) | FaultKind::Stepped
+            FaultKind::Trap(_) | FaultKind::Watched { .. } | FaultKind::Stepped
         ) {
             return;
         }
