@@ -71,6 +71,40 @@ fn entry(p: &Process<'_>, kernel: u64) -> u64 {
     kernel + u64::from(p.words(kernel + 16, 1)[0])
 }
 
+/// While MEC1 is halted nobody passes messages on: waves that send them wait for room, and go on later.
+#[test]
+fn waves_that_send_messages_wait_until_they_are_taken() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let count = p.new_words(&[0]);
+    let [low, high] = [count as u32, (count >> 32) as u32];
+    let words = [
+        [0xbefe_0181, 0x7e04_0281], // s_mov_b64 exec, 1; v_mov_b32 v2, 1
+        [0xbe84_00ff, low],         // s_mov_b32 s4, low
+        [0x7e00_0204, 0xbefc_0080], // v_mov_b32 v0, s4; s_mov_b32 m0, 0
+        [0xbe84_00ff, high],        // s_mov_b32 s4, high
+        [0x7e02_0204, 0xbf90_0001], // v_mov_b32 v1, s4; s_sendmsg sendmsg(MSG_INTERRUPT)
+        [0xdd08_8000, 0x007f_0200], // global_atomic_add v[0:1], v2, off
+        [0xbf8c_0000, 0xbf82_fffb], // s_waitcnt 0; s_branch to s_sendmsg
+    ];
+    let (packet, _) = executing(&p, words.as_flattened());
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    let sent = || p.words(count, 1)[0];
+    rig.wait("messages", || sent() > 0 && rig.interrupt().is_some());
+    rig.write(gc::CP_MEC_CNTL, gc::CP_MEC_CNTL::MEC_ME1_HALT.mask());
+    rig.wait("a wave that waits", || {
+        let before = sent();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sent() == before
+    });
+    let before = sent();
+    rig.write(gc::CP_MEC_CNTL, 0);
+    rig.wait("a wave that goes on", || sent() > before);
+    rig.clean();
+}
+
 #[test]
 fn a_wave_that_an_illegal_instruction_stopped_is_at_it() {
     let rig = Rig::new();

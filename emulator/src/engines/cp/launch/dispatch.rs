@@ -38,6 +38,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub const TURN: u64 = 1 << 16;
 /// Instructions of a workgroup's slice in a turn.
 const SLICE: u64 = 1 << 14;
+/// Notices that wait for the packet processor before no workgroup of their dispatch gets another slice: as on the chip,
+/// where a wave's message waits in the sequencer while the interrupt handler takes none.
+const NOTICES: usize = 1024;
 
 /// Scratch memory that a queue provides.
 #[derive(Clone, Copy, Default, Debug)]
@@ -365,6 +368,11 @@ impl Dispatch {
         std::mem::take(&mut self.lock().notices)
     }
 
+    /// Whether it stands still until the packet processor has taken what its shaders have reported.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.lock().notices.len() >= NOTICES
+    }
+
     /// Waves of a whole workgroup.
     pub fn waves_per_group(&self) -> u32 {
         self.waves_per_group
@@ -410,6 +418,10 @@ impl Dispatch {
         let mut left = TURN;
         let mut more = true;
         while left > 0 && self.may_run() {
+            if self.is_stalled() {
+                self.env.pause().hold();
+                break;
+            }
             let (mut group, place) = match self.next_group(cu) {
                 Some(Ok(next)) => next,
                 Some(Err(())) | None => {
@@ -435,6 +447,7 @@ impl Dispatch {
             // A turn ends even if a workgroup does nothing but wait.
             left = left.saturating_sub((cu.statistics().instructions - done).max(16));
             let mut inner = self.lock();
+            inner.notices.append(&mut window.notices);
             inner.rests(place);
             match outcome {
                 Outcome::Done if group.saved(place).is_some() => {
@@ -480,7 +493,6 @@ impl Dispatch {
         let mut inner = self.lock();
         inner.counts.waves += after.waves - before.waves;
         inner.counts.instructions += after.instructions - before.instructions;
-        inner.notices.append(&mut window.notices);
         more && self.may_run() && !self.is_finished()
     }
 

@@ -200,6 +200,9 @@ impl Line {
                 dispatch.turn(number, unit)
             };
             if unit.is_some_and(turn) {
+                if dispatch.is_stalled() {
+                    wake.ring();
+                }
                 self.waiting
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

@@ -11,6 +11,12 @@ impl Mec {
         let Some(mut h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return false;
         };
+        if h.broken {
+            // Its packets stand still; what the waves send that they have launched arrives all the same.
+            for dispatch in h.launched.dispatches() {
+                self.pass_on(&h, dispatch);
+            }
+        }
         let worked = match h.q.aql {
             true => self.step_aql(&mut h),
             false => self.step_commands(&mut h),
