@@ -94,24 +94,38 @@ fn a_doorbell_beyond_the_ring_moves_nothing() {
 
 #[test]
 fn a_save_area_that_its_program_overwrites_loses_the_waves() {
-    let rig = Rig::new();
-    let p = Process::saving(&rig, 0x8001);
-    let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
-    let (packet, flag) = spin(&p, p.signal(0));
-    run(&rig, &[(&p, &[&bad, &good])]);
-    bad.push(packet.0);
-    begun(&p, flag);
-    rig.unmap();
-    rig.fence();
-    let m = bad.image();
-    let area = m.get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR);
-    // What the packet processor keeps lies behind the states of the waves.
-    let behind = area + m.get(Mqd::CP_HQD_WG_STATE_OFFSET);
-    rig.put_words(p.at(behind), &[u32::MAX]);
-    run(&rig, &[(&p, &[&bad, &good])]);
-    rig.faulted("the context save area does not hold what was saved there");
-    works(&p, &good, 1);
-    rig.driver_is_right();
+    // What the packet processor keeps: how many words, then two of what the first packet's are. Of these its number and
+    // kind, and six numbers of 64 bits, of which one says how many instructions were executed. Then its work-group's place, and
+    // its wave's number.
+    let cases = [
+        (0, u32::MAX),
+        (2, u32::MAX),
+        (3, 1),
+        (4, 77),
+        (14, u32::MAX),
+        (19, u32::MAX),
+        (24, u32::MAX),
+    ];
+    for (word, value) in cases {
+        let rig = Rig::new();
+        let p = Process::saving(&rig, 0x8001);
+        let (bad, good) = (Queue::new(&p, 0x800, 16), Queue::new(&p, 0x802, 16));
+        let (packet, flag) = spin(&p, p.signal(0));
+        run(&rig, &[(&p, &[&bad, &good])]);
+        bad.push(packet.0);
+        begun(&p, flag);
+        rig.unmap();
+        rig.fence();
+        let m = bad.image();
+        let area = m.get(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR);
+        // It lies behind the states of the waves.
+        let behind = area + m.get(Mqd::CP_HQD_WG_STATE_OFFSET) + word * 4;
+        rig.put_words(p.at(behind), &[value]);
+        run(&rig, &[(&p, &[&bad, &good])]);
+        rig.faulted("the context save area does not hold what was saved there");
+        works(&p, &good, 1);
+        rig.driver_is_right();
+    }
 }
 
 #[test]

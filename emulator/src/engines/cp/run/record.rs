@@ -9,6 +9,7 @@
 
 use crate::engines::cp::launch::dispatch::Progress;
 use crate::engines::cp::launch::saved::{SavedGroup, ENTRY};
+use crate::engines::cp::mec::inflight::UNDER_WAY;
 
 /// What an entry is: a packet that was begun, one of its workgroups, or the queue's semaphores and barriers.
 const BEGUN: u32 = 1;
@@ -74,6 +75,7 @@ impl Share {
             rest = after;
             match kind {
                 GWS => share.gws = Some(words.to_vec()),
+                BEGUN if share.records.len() == UNDER_WAY => return None,
                 BEGUN => share.records.push(Record {
                     words: words.to_vec(),
                     groups: Vec::new(),
@@ -86,5 +88,20 @@ impl Share {
             }
         }
         rest.is_empty().then_some(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_packets_come_back_than_can_be_under_way() {
+        let packets = |n: usize| {
+            let entries: Vec<u32> = (0..n).flat_map(|_| [BEGUN, 1, 7]).collect();
+            Share::of(&entries, 0).map(|share| share.records.len())
+        };
+        assert_eq!(packets(UNDER_WAY), Some(UNDER_WAY));
+        assert_eq!(packets(UNDER_WAY + 1), None);
     }
 }

@@ -19,7 +19,7 @@ use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::launch::gws;
 use crate::engines::cp::launch::room::Room;
 use crate::engines::cp::launch::saved::ENTRY;
-use crate::engines::cp::mec::inflight::{Item, Work};
+use crate::engines::cp::mec::inflight::{Item, Work, UNDER_WAY};
 use crate::engines::cp::mec::loads::Load;
 use crate::engines::cp::mec::{Hqd, Mec};
 use crate::engines::cp::packet::aql::check_dispatch;
@@ -38,16 +38,15 @@ const AQL: u32 = 0;
 const DONE: u32 = 1;
 const LAUNCH: u32 = 2;
 const RELEASE: u32 = 3;
-/// Packets that may be under way: their records' room is set aside.
-const PACKETS: u64 = 64;
+/// Words of the records of all packets that may be under way: their room is set aside.
+const RECORDS: u64 = (UNDER_WAY * (ENTRY + COMMAND) + ENTRY + HEAD) as u64 + gws::MOST;
 
 /// The room for workgroups in the save area that an image names.
 pub(crate) fn room_of(image: &Image) -> Arc<Room> {
     let bytes = image
         .get(Image::CP_HQD_CTX_SAVE_SIZE)
         .saturating_sub(image.get(Image::CP_HQD_CNTL_STACK_SIZE));
-    let records = PACKETS * (ENTRY + COMMAND) as u64 + gws::MOST + 3;
-    Room::with((bytes / 4).saturating_sub(records))
+    Room::with((bytes / 4).saturating_sub(RECORDS))
 }
 
 impl Mec {
@@ -220,6 +219,10 @@ impl Mec {
             return Err(Lost::Area("MQD asks to restore waves that were not saved"));
         }
         let count = area.read(self, end, HEAD)?.first().copied().unwrap_or(0);
+        // A workgroup's words are fewer than those of its waves' states.
+        if u64::from(count) > RECORDS + (end - area.stack_size) / 4 {
+            return Err(Lost::Changed);
+        }
         let entries = area.read(self, end + HEAD as u64 * 4, count as usize)?;
         let share = Share::of(&entries, area.base).ok_or(Lost::Changed)?;
         if let (Some(gws), Some(words)) = (&load.gws, &share.gws) {
@@ -234,7 +237,10 @@ impl Mec {
         let Some((&[index, kind], rest)) = record.words.split_first_chunk::<2>() else {
             return Ok(None);
         };
-        if index as usize != h.launched.len() || h.q.aql != (kind <= DONE) {
+        let is_known = kind <= RELEASE && h.q.aql == (kind <= DONE);
+        // A ring may have been replaced by a smaller one.
+        let is_there = !h.q.aql || u64::from(index) * AQL_WORDS < h.q.size;
+        if index as usize != h.launched.len() || !is_known || !is_there {
             return Ok(None);
         }
         let progress = record.progress();

@@ -11,6 +11,9 @@ use rkfd_isa::{stored_bytes, ComputeUnit, Relaunch, Scratch};
 use std::sync::atomic::Ordering;
 use std::sync::PoisonError;
 
+/// More waves or instructions than a dispatch executes in years: the sum of all XCCs' counts can be no overflow.
+const MOST: u64 = 1 << 56;
+
 /// The save area has no room for a workgroup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NoRoom;
@@ -84,6 +87,9 @@ impl Dispatch {
         if next > self.total || finished.checked_add(resident.into()) != Some(next) {
             return None;
         }
+        if workgroups != finished || waves > MOST || instructions > MOST {
+            return None;
+        }
         for _ in 1..resident {
             if !self.room.take(self.words) {
                 return None;
@@ -114,8 +120,11 @@ impl Dispatch {
     fn accept(&self, group: &mut SavedGroup) -> Option<()> {
         let registers = self.kernel.vgprs.max(1);
         let lds = self.params.group_segment_size;
+        let numbers = group.waves.iter().map(|wave| wave.index);
         let fits = self.params.handler.entry != 0
             && group.lds == lds.next_multiple_of(self.target.lds_granule)
+            // So no wave is there twice, nor more of them than a work-group has.
+            && numbers.clone().zip(numbers.skip(1)).all(|(one, next)| one < next)
             && group.waves.iter().all(|wave| {
                 wave.index < self.waves_per_group
                     && wave.registers == registers
@@ -123,7 +132,7 @@ impl Dispatch {
             });
         let scratch = self.scratch_of(group.place);
         for wave in &mut group.waves {
-            let before = u64::from(wave.index) * scratch.wave_size;
+            let before = u64::from(wave.index).wrapping_mul(scratch.wave_size);
             wave.scratch = (scratch.base.wrapping_add(before), scratch.wave_size);
         }
         fits.then_some(())
@@ -133,7 +142,7 @@ impl Dispatch {
     pub(super) fn scratch_of(&self, place: u32) -> Scratch {
         let stride = u64::from(self.waves_per_group) * self.scratch.wave_size;
         Scratch {
-            base: self.scratch.base.wrapping_add(u64::from(place) * stride),
+            base: (self.scratch.base).wrapping_add(u64::from(place).wrapping_mul(stride)),
             wave_size: self.scratch.wave_size,
         }
     }
