@@ -322,12 +322,12 @@ impl WaveSlots {
     /// Waves in flight on a shader engine of an XCC, of the queue on an HQD.
     fn count(&self, xcc: u8, engine: u32, hqd: Slot) -> u32 {
         let of_engine = (self.shape.arrays_per_engine * self.shape.cus_per_array) as usize;
-        let Some(units) = self.lock(xcc) else {
-            return 0;
-        };
-        let units = units.units.chunks(of_engine.max(1)).nth(engine as usize);
-        let owners = units.into_iter().flatten().flatten().flatten();
-        let owners: Vec<Owner> = owners.cloned().collect();
+        // They are asked without the lock: one that ends meanwhile gives its slots back.
+        let owners: Vec<Owner> = self.lock(xcc).map_or_else(Vec::new, |units| {
+            let units = units.units.chunks(of_engine.max(1)).nth(engine as usize);
+            let owners = units.into_iter().flatten().flatten().flatten();
+            owners.cloned().collect()
+        });
         let waves = owners.iter().filter_map(Owner::wave);
         waves.filter(|wave| wave.hqd.index() == hqd.index()).count() as u32
     }
@@ -419,6 +419,7 @@ fn order(shape: &GcShape) -> Vec<Unit> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slot::Slots;
     use super::*;
     use crate::chip::mi308x;
 
@@ -452,5 +453,42 @@ mod tests {
             panic!("{found:?}")
         };
         assert_eq!((unit.place.array, unit.place.cu), (0, 2));
+    }
+
+    /// Who has a wave that ends as soon as somebody asks for it.
+    #[derive(Default)]
+    struct Leaving(Mutex<Option<Taken>>);
+
+    impl Occupant for Leaving {
+        fn wave(&self, _group: u32, _wave: u32) -> Option<WaveState> {
+            *self.0.lock().unwrap() = None;
+            None
+        }
+
+        fn code(&self, _pc: u64) -> [u32; 2] {
+            [0; 2]
+        }
+    }
+
+    fn take(slots: &Arc<WaveSlots>, who: &Arc<Leaving>, waves: usize) -> Taken {
+        let who: Weak<dyn Occupant> = Arc::downgrade(who) as _;
+        let all = Allowed([u32::MAX; 4]);
+        slots.take(0, waves, (who, 0), all).unwrap()
+    }
+
+    #[test]
+    fn a_wave_that_ends_while_it_is_counted_keeps_nobody_waiting() {
+        let slots = WaveSlots::new(&mi308x::CPX.facts());
+        let who = Arc::new(Leaving::default());
+        *who.0.lock().unwrap() = Some(take(&slots, &who, 1));
+        let (done, counted) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (pipes, queues) = ([1, 1], 1);
+            let hqd = Slots { pipes, queues }.all().next().unwrap();
+            let waves = (0..4).map(|engine| slots.count(0, engine, hqd));
+            done.send(waves.sum::<u32>()).unwrap();
+            drop(who);
+        });
+        assert_eq!(counted.recv_timeout(Duration::from_secs(20)), Ok(0));
     }
 }
