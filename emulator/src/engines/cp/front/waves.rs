@@ -188,6 +188,8 @@ pub(crate) struct Taken {
     xcc: u8,
     unit: Unit,
     which: Vec<usize>,
+    /// The waves' numbers in their work-group, in the same order.
+    numbers: Vec<u32>,
 }
 
 impl Taken {
@@ -196,10 +198,12 @@ impl Taken {
         self.unit.place
     }
 
-    /// Where a wave is: that it is in no slot doesn't show here.
+    /// Where the wave of a number is: that it is in no slot doesn't show here.
     pub fn place(&self, wave: u32) -> Place {
         let each = self.slots.shape.waves_per_simd.max(1);
-        let at = self.which.get(wave as usize).map_or(0, |at| *at as u32);
+        let mut all = self.which.iter().zip(&self.numbers);
+        let at = all.find(|(_, number)| **number == wave);
+        let at = at.map_or(0, |(at, _)| *at as u32);
         Place {
             simd: at / each,
             slot: at % each,
@@ -249,15 +253,16 @@ impl WaveSlots {
         units.filter(|unit| allowed.has(unit)).count() as u32
     }
 
-    /// Takes slots of one of the allowed compute units for so many waves of a work-group. While no unit has as
-    /// many, they are on one and in none of its slots. `None` if no unit is allowed.
+    /// Takes slots of one of the allowed compute units for the waves of a work-group, which has them by these numbers.
+    /// While no unit has as many, they are on one and in none of its slots. `None` if no unit is allowed.
     pub fn take(
         self: &Arc<Self>,
         xcc: u8,
-        waves: usize,
+        numbers: Vec<u32>,
         (who, group): (Weak<dyn Occupant>, u32),
         allowed: Allowed,
     ) -> Option<Taken> {
+        let waves = numbers.len();
         let mut units = self.lock(xcc)?;
         let (turns, turn) = (self.order.len(), units.turn);
         let free = |unit: &Unit| {
@@ -298,6 +303,7 @@ impl WaveSlots {
             xcc,
             unit,
             which,
+            numbers,
         })
     }
 
@@ -470,17 +476,17 @@ mod tests {
         }
     }
 
-    fn take(slots: &Arc<WaveSlots>, who: &Arc<Leaving>, waves: usize) -> Taken {
+    fn take(slots: &Arc<WaveSlots>, who: &Arc<Leaving>, numbers: Vec<u32>) -> Taken {
         let who: Weak<dyn Occupant> = Arc::downgrade(who) as _;
         let all = Allowed([u32::MAX; 4]);
-        slots.take(0, waves, (who, 0), all).unwrap()
+        slots.take(0, numbers, (who, 0), all).unwrap()
     }
 
     #[test]
     fn a_wave_that_ends_while_it_is_counted_keeps_nobody_waiting() {
         let slots = WaveSlots::new(&mi308x::CPX.facts());
         let who = Arc::new(Leaving::default());
-        *who.0.lock().unwrap() = Some(take(&slots, &who, 1));
+        *who.0.lock().unwrap() = Some(take(&slots, &who, vec![0]));
         let (done, counted) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let (pipes, queues) = ([1, 1], 1);
@@ -490,5 +496,16 @@ mod tests {
             drop(who);
         });
         assert_eq!(counted.recv_timeout(Duration::from_secs(20)), Ok(0));
+    }
+
+    #[test]
+    fn waves_that_came_back_are_found_by_their_numbers() {
+        let slots = WaveSlots::new(&mi308x::CPX.facts());
+        let who = Arc::new(Leaving::default());
+        // Waves 0 and 2 had ended.
+        let taken = take(&slots, &who, vec![1, 3]);
+        let [first, second] = [1, 3].map(|number| taken.place(number));
+        assert_eq!((first.simd, first.slot), (0, 0));
+        assert_eq!((second.simd, second.slot), (1, 0));
     }
 }

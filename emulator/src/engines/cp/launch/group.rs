@@ -61,6 +61,14 @@ impl Group {
         count as u32
     }
 
+    /// The numbers of its waves. One that was saved has none any more of those that had ended before.
+    pub fn numbers(&self) -> Vec<u32> {
+        match self {
+            Self::Wave32(group) => group.waves().iter().map(|wave| wave.index).collect(),
+            Self::Wave64(group) => group.waves().iter().map(|wave| wave.index).collect(),
+        }
+    }
+
     /// Bytes that its waves take when they are saved now.
     pub fn bytes_to_save(&self, target: &Target) -> u64 {
         match self {

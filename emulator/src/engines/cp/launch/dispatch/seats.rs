@@ -15,11 +15,10 @@ impl Dispatch {
     /// A worker begins a work-group: its waves are in slots from now on, if there are any.
     pub(super) fn seat(self: &Arc<Self>, group: &Group, place: u32) {
         let who: Weak<dyn Occupant> = Arc::downgrade(self) as _;
-        let waves = group.waves() as usize;
         let allowed = self.lock().allowed;
         let taken = self
             .slots
-            .take(self.share.xcc, waves, (who, place), allowed);
+            .take(self.share.xcc, group.numbers(), (who, place), allowed);
         if let Some(taken) = taken.as_ref().filter(|_| self.is_counted()) {
             let waves = Waves {
                 count: group.waves(),
