@@ -3,11 +3,13 @@
 //! Waves in their slots, as SQ_IND_INDEX and SQ_IND_DATA show them
 //! (Linux, `gfx_v9_4_3_read_wave_data`, `amdgpu_debugfs_wave_read`).
 
+use crate::commands::start;
 use crate::dispatches::vadd;
 use crate::kernels::{arguments, load};
 use crate::preemption::{begun, spin};
 use crate::queues::*;
 use crate::rig::Rig;
+use crate::vendor::release;
 use rkfd_emulator_testkit::code::pointers;
 use rkfd_hw::aql::KernelDispatch as K;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
@@ -222,6 +224,56 @@ fn waves_meet_what_a_debugger_watches() {
     assert_eq!(p.words(sums, 256), [0; 256], "none has stored");
     rig.unmap();
     rig.fence();
+}
+
+/// COMPUTE_PGM_RSRC2.EXCP_EN_MSB of `gc_9_4_3_sh_mask.h`: 0x6000, of which the lower bit is for watched addresses; EXCP_EN:
+/// 0x7f000000. A PM4 dispatch may have both, an AQL packet's descriptor only the latter.
+#[test]
+fn a_pm4_dispatch_enables_its_own_exceptions() {
+    const WATCH: u32 = 1 << 13;
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::pm4(&p, 0x800, 1024);
+    p.set_handler(p.new_words(&[0xbf8d_0001, 0xbe80_1f6c]), 0);
+    let (packet, sums, wanted) = vadd(&p, 256, 1, 0);
+    rig.write(gc::TCP_WATCH3_ADDR_H, (sums >> 32) as u32 & 0xffff);
+    rig.write(gc::TCP_WATCH3_ADDR_L, sums as u32);
+    // All but reads, all bits compared. The debugger has no exception trap.
+    let map = MapProcess::read(&p.map(1)).unwrap();
+    let watch = (1 << 31) | (1 << 29) | 0xff_ffff;
+    let map = map.try_with(MapProcess::TCP_WATCH_CNTL_3, watch).unwrap();
+    let words: Vec<u32> = map.0.iter().chain(&q.map()).copied().collect();
+    rig.run_list(&words, 1);
+    rig.fence();
+    let descriptor = packet.get(K::KERNEL_OBJECT);
+    let rsrc2 = p.words(descriptor + 52, 1)[0];
+    let at = p.alloc(4096);
+    for (n, exceptions) in [(1, 0), (2, WATCH << 1), (3, WATCH)] {
+        p.put(sums, &[0; 1024]);
+        p.put(descriptor + 52, &(rsrc2 | exceptions).to_le_bytes());
+        let mut commands = start(&p, &packet);
+        commands.extend(release(at, n, 0));
+        q.submit(&commands);
+        if exceptions != WATCH {
+            rig.wait("the end of pipe", || p.u64(at) == n);
+            assert_eq!(found(&rig, 0), Vec::<Place>::new(), "nobody has halted");
+        }
+    }
+    rig.wait("a halted wave", || {
+        let halted = found(&rig, HALT).into_iter();
+        let mut out = halted.map(|place| read(&rig, place, STATUS) & PRIV == 0);
+        found(&rig, 0).len() == 1 && out.next() == Some(true)
+    });
+    // EXCP_HI: watch 3.
+    let [place] = found(&rig, HALT)[..] else {
+        panic!("one of four waves stores there")
+    };
+    assert_eq!(read(&rig, place, TRAPSTS), 1 << 14);
+    assert!(p.words(sums, 256) == wanted, "every store was executed");
+    assert_eq!(p.u64(at), 2);
+    rig.unmap();
+    rig.fence();
+    rig.clean();
 }
 
 #[test]
