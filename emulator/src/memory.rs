@@ -19,6 +19,7 @@ pub mod generation;
 pub mod hdp;
 pub mod host;
 pub mod hub;
+mod reuse;
 pub mod space;
 pub mod tlb;
 pub mod walk;
@@ -30,7 +31,7 @@ use generation::Generation;
 use hdp::HostPath;
 use host::Mapping;
 use hub::VmHub;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -112,6 +113,8 @@ pub struct Memory {
     mm: VmHub,
     /// Those of the other base dies.
     further: Vec<VmHub>,
+    /// VMIDs of processes whose queues run, a bit each.
+    users: AtomicU16,
     generation: &'static Generation,
     rules: Arc<Rules>,
     report: Arc<Report>,
@@ -136,6 +139,7 @@ impl Memory {
             further: (1..layout.dies)
                 .map(|die| VmHub::new(Hub::Mm(die), layout))
                 .collect(),
+            users: AtomicU16::new(0),
             generation: layout.generation,
             rules,
             report,

@@ -274,6 +274,24 @@ impl<'a> Space<'a> {
         }
     }
 
+    /// So many bytes from an address on are about to be written: VRAM that the kernel writes gets a new owner, maybe.
+    pub fn takes(&self, va: u64, bytes: u64) {
+        if self.vmid != 0 || !self.memory.checks_reuse() {
+            return;
+        }
+        let mut done = 0;
+        while done < bytes {
+            let va = va.wrapping_add(done);
+            let Ok(found) = self.look(va).1 else { return };
+            let inside = va.wrapping_sub(found.start);
+            let n = found.len.saturating_sub(inside).max(1).min(bytes - done);
+            if let Place::Vram(at) = found.place.plus(inside) {
+                self.memory.check_reuse(at, n);
+            }
+            done += n;
+        }
+    }
+
     /// The offset in VRAM of a page that is reached by the kernel's address space.
     fn kernels(&self, page: &HostPage) -> Option<u64> {
         match self.vmid {

@@ -11,7 +11,7 @@
 //! put into the TLB what is just dropped, so a second flush has to follow
 //! ([`Tlb::flush`]; Linux, `gmc_v9_0_hw_init`: `flush_tlb_needs_extra_type_2`). Here it always does.
 
-use super::walk::Translation;
+use super::walk::{Place, Translation};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -137,6 +137,20 @@ impl Tlb {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         self.epoch.fetch_add(1, Ordering::AcqRel);
         *kept = Both::default();
+    }
+
+    /// The kept translations of some VRAM, and those that the data cache would give back.
+    pub fn of_vram(&self, offset: u64, bytes: u64) -> Vec<Translation> {
+        let end = offset.saturating_add(bytes);
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let lines = kept.lines.0.iter();
+        let lines = lines.filter(|(at, line)| kept.tlb.0.get(*at) != Some(*line));
+        let all = kept.tlb.0.iter().chain(lines).map(|(_, found)| *found);
+        let is_there = |found: &Translation| match found.place {
+            Place::Vram(at) => at < end && offset < at.saturating_add(found.len),
+            _ => false,
+        };
+        all.filter(is_there).collect()
     }
 
     /// How often it was invalidated.

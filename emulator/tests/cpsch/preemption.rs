@@ -7,7 +7,7 @@ use crate::kernels::{arguments, load, pointers};
 use crate::packets::unmap;
 use crate::queues::*;
 use crate::rig::Rig;
-use rkfd_emulator::memory::PAGE;
+use rkfd_emulator::memory::{Hub, PAGE};
 use rkfd_emulator_testkit::saved;
 use rkfd_hw::aql::{self, KernelDispatch};
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
@@ -390,6 +390,30 @@ fn a_debugger_finds_the_waves_of_a_queue_that_was_taken_off() {
     rig.put_words(q.mqd + PAGE + top, &zeroes);
     run(&rig, &[(&p, &[&q])]);
     rig.violated("the control stack does not hold what was saved there");
+}
+
+/// Who runs is told to the check that no VRAM is given away which a TLB still has.
+#[test]
+fn a_process_reaches_what_its_page_table_lacks_while_its_queue_runs() {
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let (packet, flag) = spin(&p, p.signal(0));
+    run(&rig, &[(&p, &[&q])]);
+    q.push(packet.0);
+    begun(&p, flag);
+    let memory = rig.device.soc.memory.clone();
+    let clear = |at: u64| memory.space(Hub::Gfx(0), 0).takes(at, 4);
+    let at = p.at(flag);
+    clear(at);
+    rig.clean();
+    p.map_page(flag, at, 0);
+    clear(at);
+    rig.violated("is written for the kernel while the TLB has it");
+    rig.unmap();
+    rig.fence();
+    clear(at);
+    assert_eq!(rig.report.violations(), 1);
 }
 
 #[test]

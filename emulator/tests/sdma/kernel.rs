@@ -3,7 +3,7 @@
 //! The queue that the kernel's driver sets up by registers, in VMID 0, as Linux does in
 //! `sdma_v4_4_2_gfx_resume` and `sdma_v7_0_gfx_resume_instance`.
 
-use crate::rig::{byte, halves, Rig, CHIPS, MC, RING, VA};
+use crate::rig::{byte, halves, Rig, CHIPS, MC, RING, VA, VMID};
 use crate::{copy, fence};
 use rkfd_emulator::chip::budget;
 use rkfd_emulator::chip::router::Router;
@@ -202,6 +202,39 @@ fn it_copies_fills_and_reports_as_linux_uses_it() {
         let shown = (kernel.reg("RB_RPTR"), kernel.reg("RB_WPTR"));
         assert_eq!(shown, (kernel.written as u32, kernel.written as u32));
         kernel.rig.expect(&[]);
+    });
+}
+
+#[test]
+fn what_a_running_process_reaches_by_a_tlb_is_neither_cleared_nor_written() {
+    Kernel::each(|mut kernel| {
+        let memory = kernel.rig.guest.device.soc.memory.clone();
+        let hub = (kernel.rig.chip.sdma.generation.hub)(0);
+        let read = |va: u64| memory.space(hub, VMID).load_u64(va).unwrap();
+        memory.set_users(1 << VMID);
+        // Two fragments, of which the page table has none any more.
+        read(VA + A);
+        read(VA + B);
+        kernel.run(&kernel.fill(A, 4096));
+        kernel.rig.expect(&[]);
+        memory.hub(hub).registers().base[usize::from(VMID)] = [1, 0];
+        for packets in [kernel.fill(A, 4096), copy(MC + A, MC + B, 64)] {
+            kernel.run(&packets);
+        }
+        let finding = |at: u64| {
+            format!("violation: {hub} hub VMID {VMID}: VRAM at {at:#x} is written for the kernel")
+        };
+        let found = kernel.rig.guest.findings();
+        let [cleared, copied] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert!(
+            cleared.starts_with(&finding(A)) && copied.starts_with(&finding(B)),
+            "{found:?}"
+        );
+        memory.hub(hub).invalidate(1 << VMID);
+        kernel.run(&kernel.fill(A, 4096));
+        assert_eq!(kernel.rig.guest.findings().len(), 2);
     });
 }
 

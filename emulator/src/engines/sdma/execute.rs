@@ -82,7 +82,10 @@ pub(super) fn execute(
             size,
             element,
         } => rect(space, src, dst, *size, *element, abort)?,
-        Packet::Write { dst, data } => space.write_words(*dst, data)?,
+        Packet::Write { dst, data } => {
+            space.takes(*dst, data.len() as u64 * 4);
+            space.write_words(*dst, data)?;
+        }
         Packet::WriteIncremented {
             dst,
             bits,
@@ -90,6 +93,7 @@ pub(super) fn execute(
             step,
             count,
         } => {
+            space.takes(*dst, count.saturating_mul(8));
             for n in 0..*count {
                 let value = first.wrapping_add(step.wrapping_mul(n)) | bits;
                 space.store_u64(dst.wrapping_add(n * 8), value)?;

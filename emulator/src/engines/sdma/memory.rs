@@ -63,6 +63,7 @@ pub(super) fn copy(
     bytes: u64,
     abort: Abort<'_>,
 ) -> Result<(), Ended> {
+    space.takes(dst, bytes);
     let mut done = 0;
     while done < bytes {
         go_on(abort)?;
@@ -98,6 +99,7 @@ pub(super) fn fill(
     bytes: u64,
     abort: Abort<'_>,
 ) -> Result<(), Ended> {
+    space.takes(dst, bytes);
     let page: Vec<u8> = pattern
         .iter()
         .copied()

@@ -244,6 +244,7 @@ impl Mec {
                 self.release_process(at);
             }
         }
+        self.show_users();
     }
 
     fn trace_queue(&self, event: &str, h: &Hqd, unfinished: usize) {

@@ -45,6 +45,7 @@ impl Mec {
                 if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
                     process.queues += 1;
                 }
+                self.show_users();
                 self.copies.push(Copying {
                     slot,
                     mqd: map.mqd,
@@ -122,6 +123,7 @@ impl Mec {
                 self.release_process(at);
             }
         }
+        self.show_users();
         !left.is_empty()
     }
 

@@ -144,6 +144,13 @@ impl Mec {
         }
     }
 
+    /// Tells the memory which VMIDs are those of processes whose queues run.
+    pub(super) fn show_users(&self) {
+        let running = self.processes.iter().filter(|p| p.queues > 0);
+        let vmids = running.fold(0, |all, p| all | (1 << (p.owner.vmid & 0xf)));
+        self.env.memory().set_users(vmids);
+    }
+
     /// The interpreter's name for a process.
     fn tag(&mut self, pasid: u16) -> Option<u8> {
         if let Some(&tag) = self.tags.get(&pasid) {

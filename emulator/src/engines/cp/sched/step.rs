@@ -166,6 +166,7 @@ impl Mec {
         // The engines forget theirs by themselves.
         self.copies.clear();
         self.processes.clear();
+        self.show_users();
         self.slots = Pool::default();
         self.vmids = Pool::default();
         self.gws = 0;

@@ -174,6 +174,7 @@ impl Mec {
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
         }
+        self.show_users();
         let wptr = match map.wptr {
             Pointer::Process(at) => (owner.vmid, at),
             Pointer::Gart(at) => (0, at),
