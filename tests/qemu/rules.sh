@@ -60,6 +60,14 @@ logs() {
     return 1
 }
 
+# Whether the GPU may read and write memory: bus mastering, bit 2 of the command register.
+masters() {
+    case $(od -An -tx1 -j4 -N1 $GPU/config) in
+        *[4567cdef]) echo "memory is open to it" ;;
+        *) echo "memory is closed to it" ;;
+    esac
+}
+
 row() {
     kind=$1 rules=$2 program=$3 expected=$4 logged=$5 wrong=0
     [ -n "$program" ] || program=$VADD

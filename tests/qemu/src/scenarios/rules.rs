@@ -131,7 +131,7 @@ pub fn all() -> Vec<Scenario> {
         .violates(&[""]),
         with_firmware(table(
             "rules-cpsch",
-            "packets of KIQ and HIQ that are late, lost, repeated or answered wrongly, and hubs that don't answer",
+            "packets of KIQ and HIQ that are late, lost, repeated or answered wrongly",
             table::cpsch(),
         ))
         .scheduled_by(Scheduler::Cpsch)
@@ -154,6 +154,14 @@ pub fn all() -> Vec<Scenario> {
             "MES: REMOVE_QUEUE: no ring has the doorbell",
         ]),
     ];
+    all.push(
+        with_firmware(table(
+            "rules-reset",
+            "hubs and KIQ that don't answer, and resets of the whole GPU that don't help",
+            table::resets(),
+        ))
+        .scheduled_by(Scheduler::Cpsch),
+    );
     all.push(security_processor());
     all.push(
         table(

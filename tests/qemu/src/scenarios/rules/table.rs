@@ -207,6 +207,19 @@ pub(super) fn cpsch() -> Vec<Row> {
             "status (1|124|143)",
         )
         .running("timeout 10 $VADD"),
+        load("kiq-hang", "on KIQ packet: hang", NO_GPU),
+        load("kiq-late", "on KIQ packet: late 20 ms", RIGHT),
+        load("kiq-twice", "on KIQ WRITE_DATA: twice", RIGHT),
+    ]
+}
+
+/// On MI308X, what can become of the reset of a GPU that is of no use without one.
+pub(super) fn resets() -> Vec<Row> {
+    // A reset of the whole GPU has failed by then.
+    const MASTERS: &str =
+        "timeout 60 $VADD; . /rules.sh; logs 'mode 1 reset doesn.t help'; masters";
+    const CLOSED: &str = "memory is closed to it";
+    vec![
         live(
             "hub-deaf",
             "on read of VM_INVALIDATE_ENG17_ACK: read 0 until reset",
@@ -231,9 +244,30 @@ pub(super) fn cpsch() -> Vec<Row> {
             "failed, errno",
         )
         .logging("boot loader doesn.t come back from the reset .ETIME"),
-        load("kiq-hang", "on KIQ packet: hang", NO_GPU),
-        load("kiq-late", "on KIQ packet: late 20 ms", RIGHT),
-        load("kiq-twice", "on KIQ WRITE_DATA: twice", RIGHT),
+        reload(
+            "refused-masters-nothing",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0|on SMU message of message 3: fail 0xfd",
+            CLOSED,
+        )
+        .running(MASTERS),
+        reload(
+            "unbooted-masters-nothing",
+            "on read of VM_INVALIDATE_ENG17_ACK: read 0 until reset|on read of MP0_SMN_C2PMSG_35: read 0",
+            CLOSED,
+        )
+        .running(MASTERS),
+        // Four programs flush TLBs. One waits for KIQ, and the others, whose turn comes then, don't: KIQ is given one
+        // fence by that one, and one more when it is started again, by the soft reset that doesn't help.
+        live(
+            "kiq-is-waited-for-once",
+            "on KIQ WRITE_DATA: drop until reset",
+            "done 2: on KIQ WRITE_DATA",
+        )
+        .running(
+            "for i in 1 2 3 4; do timeout 40 $VADD >/dev/null & done; wait; \
+             . /rules.sh; logs 'the GPU works again'; rule list",
+        )
+        .logging("KIQ doesn.t acknowledge TLB flushes .ETIME"),
     ]
 }
 
