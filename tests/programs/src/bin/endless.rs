@@ -4,18 +4,41 @@
 //!
 //! `endless CODE-OBJECT READY-FILE`: the code object has a kernel `spin(flag)`, which runs until
 //! the flag is set. The file is written once a wave has shown that it runs.
+//!
+//! `endless copy READY-FILE`: runs on a GPU whose first copy never ends. The file is written once the copy has had time
+//! to begin.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use rkfd::{Gpu, QueueOptions};
-use rkfd_programs::{code_object, report, Failure, PATIENCE};
+use rkfd::{Gpu, Memory, QueueOptions};
+use rkfd_programs::{check, code_object, report, Failure, PATIENCE};
+
+const WORDS: usize = 1 << 12;
 
 fn run() -> Result<(), Failure> {
-    let code = code_object()?;
     let ready = std::env::args()
         .nth(2)
-        .ok_or_else(|| Failure::new("usage: endless CODE-OBJECT READY-FILE"))?;
+        .ok_or_else(|| Failure::new("usage: endless CODE-OBJECT|copy READY-FILE"))?;
+    match std::env::args().nth(1).as_deref() {
+        Some("copy") => copy(&ready),
+        _ => compute(&ready),
+    }
+}
+
+fn copy(ready: &str) -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let buffer = || gpu.alloc_in::<u32>(Memory::Gtt, WORDS);
+    let (source, target) = (buffer()?, buffer()?);
+    let queue = gpu.copy_queue()?;
+    let copy = queue.copy(&target, &source)?;
+    std::thread::sleep(Duration::from_millis(500));
+    check("the copy doesn't end", !copy.is_done())?;
+    rest(ready)
+}
+
+fn compute(ready: &str) -> Result<(), Failure> {
+    let code = code_object()?;
     let gpu = Gpu::open()?;
     let module = gpu.load(&code)?;
     let kernel = module.kernel("spin")?;
@@ -30,7 +53,12 @@ fn run() -> Result<(), Failure> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    std::fs::write(&ready, "running\n").map_err(Failure::new)?;
+    rest(ready)
+}
+
+/// Until it is killed.
+fn rest(ready: &str) -> Result<(), Failure> {
+    std::fs::write(ready, "running\n").map_err(Failure::new)?;
     loop {
         std::thread::sleep(Duration::from_secs(60));
     }

@@ -11,9 +11,14 @@
 //!
 //! `hung CODE-OBJECT SPIN kept`: runs where MES refuses to give the first queue back. The program makes another one, of
 //! the same process as MES knows it, which runs.
+//!
+//! `hung CODE-OBJECT SPIN clock`: the same on a GPU whose queue goes on in spite of its reset. The other program reads the
+//! GPU's clock meanwhile. By order, not by time: the driver's messages in the kernel's log say when it begins to
+//! wait for the queue, and when it gives that up.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,6 +31,11 @@ use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
 const RUNNING: &str = "bystander: waves run";
+/// What the driver says when it begins to wait for a queue that it resets, and when it gives that up.
+const BEGINS: &str = "hangs on pipe";
+const ENDS: &str = "it doesn't end; resetting pipe";
+/// Readings of the clock in between. One of them may have come before the driver took its lock.
+const READINGS: usize = 3;
 
 struct Setup {
     kfd: File,
@@ -89,11 +99,71 @@ impl Setup {
     }
 }
 
+fn is_argument(word: &str) -> bool {
+    std::env::args().skip(3).any(|argument| argument == word)
+}
+
+/// What is added to the kernel's log.
+struct Log {
+    file: File,
+    text: String,
+}
+
+impl Log {
+    fn new() -> Result<Self, Failure> {
+        let mut options = File::options();
+        let options = options.read(true).custom_flags(libc::O_NONBLOCK);
+        let mut file = options.open("/dev/kmsg").map_err(Failure::new)?;
+        file.seek(SeekFrom::End(0)).map_err(Failure::new)?;
+        let text = String::new();
+        Ok(Self { file, text })
+    }
+
+    /// Whether it has such a message by now.
+    fn says(&mut self, message: &str) -> bool {
+        // Each read gives one record; behind the last one it fails.
+        let mut record = [0; 8192];
+        while let Ok(bytes @ 1..) = self.file.read(&mut record) {
+            self.text
+                .push_str(&String::from_utf8_lossy(&record[..bytes]));
+        }
+        self.text.contains(message)
+    }
+}
+
+/// Reads the clock while the driver waits for a queue; how often that was before it gave the waiting up.
+fn read_the_clock(gpu: &Gpu, mut log: Log) -> Result<usize, Failure> {
+    let start = Instant::now();
+    while !log.says(BEGINS) {
+        if start.elapsed() > PATIENCE {
+            return Err(Failure::new("no queue is reset"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for n in 0..READINGS {
+        gpu.clocks()?;
+        if log.says(ENDS) {
+            return Ok(n);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(READINGS)
+}
+
 fn bystander() -> Result<(), Failure> {
     let s = Setup::new()?;
     let queue = s.queue()?;
     let spin = s.spin(&queue)?;
+    let log = Log::new()?;
     println!("{RUNNING}");
+    if is_argument("clock") {
+        let readings = read_the_clock(&s.gpu, log)?;
+        println!("bystander: it read the clock {readings} times meanwhile");
+        check(
+            "bystander: the clock is read meanwhile",
+            readings == READINGS,
+        )?;
+    }
     let mut end = Vec::new();
     std::io::stdin()
         .read_to_end(&mut end)
@@ -180,9 +250,11 @@ fn kept() -> Result<(), Failure> {
 }
 
 fn main() -> ExitCode {
-    match std::env::args().nth(3).as_deref() {
-        Some("bystander") => report("bystander", bystander),
-        Some("kept") => report("kept", kept),
-        _ => report("hung", victim),
+    if is_argument("kept") {
+        return report("kept", kept);
+    }
+    match is_argument("bystander") {
+        true => report("bystander", bystander),
+        false => report("hung", victim),
     }
 }

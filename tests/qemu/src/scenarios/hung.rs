@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 5] {
+pub fn all() -> [Scenario; 8] {
     [
         reset(
             "hang-queue",
@@ -24,10 +24,73 @@ pub fn all() -> [Scenario; 5] {
             "a queue that hangs in spite of its reset ends with its pipe; others go on",
             "dmesg | grep -q \"it doesn't end; resetting pipe\"",
         ),
+        clock(),
         copies(),
         copies_of_mes(),
         kept(),
+        unbound(
+            "hang-unbound",
+            "a queue that hangs while the device is taken from the driver is reset, and the next driver has no trouble with it",
+            "at the 1st queue stop of queue 1: wedge",
+            "endless /kernels/spin-O3.co /tmp/ready",
+            "the queue with doorbell .* hangs on pipe",
+        )
+        .check(recovered),
+        unbound(
+            "hang-unbound-copies",
+            "the same of a copy engine",
+            "at the 1st copy packet: hang",
+            "endless copy /tmp/ready",
+            "the queue with doorbell .* hangs on copy engine .*; resetting the engine",
+        )
+        .scheduled_by(Scheduler::Cpsch),
     ]
+}
+
+/// Programs read the GPU's clock while a queue is waited for that doesn't end: for four seconds with CPSCH.
+fn clock() -> Scenario {
+    reset_while(
+        "wedge-queue-clock",
+        "wedge",
+        "while a queue that hangs is reset, another program reads the GPU's clock",
+        "dmesg | grep -q \"it doesn't end; resetting pipe\"",
+        &["/bin/hung", VADD, "/kernels/spin-O3.co", "clock"],
+    )
+    .scheduled_by(Scheduler::Cpsch)
+}
+
+/// The device is taken from the driver while a program's work hangs; the driver resets what doesn't stop, as it says.
+/// Bound again, the device works.
+fn unbound(
+    name: &'static str,
+    about: &'static str,
+    rule: &str,
+    program: &str,
+    logged: &str,
+) -> Scenario {
+    let unbind = format!(
+        "rm -f /tmp/ready; {program} & victim=$!; \
+         for i in $(seq 300); do [ -e /tmp/ready ] && break; sleep 0.1; done; [ -e /tmp/ready ] || exit 1; \
+         echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/unbind || exit 2; \
+         kill -9 $victim; wait $victim; [ $? = 137 ]"
+    );
+    let logged = format!("dmesg | grep -q '{logged}' || {{ dmesg | tail; exit 1; }}");
+    with_vadd(name, about, "vectoradd")
+        .bin("rkfd-programs", "endless")
+        .kernel("spin", 3)
+        .step(Step::insmod(MODULE))
+        .step(Step::sh("unbound", 120, &unbind))
+        .step(Step::sh("was-reset", 60, &logged))
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+        .step(Step::sh(
+            "bound-again",
+            60,
+            "echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/bind",
+        ))
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()))
+        .rule(rule)
+        .misbehaves_by_turns()
 }
 
 /// MES refuses to give a queue back, also while all stand still: it still knows the process, by the context that came with
@@ -97,15 +160,25 @@ fn hung_copies(
 /// DESTROY_QUEUE of a queue that hangs succeeds, as upstream's, since the queue is reset. The program
 /// checks which programs get an exception and which go on.
 fn reset(name: &'static str, effect: &str, about: &'static str, pipe: &str) -> Scenario {
+    let program = ["/bin/hung", VADD, "/kernels/spin-O3.co"];
+    reset_while(name, effect, about, pipe, &program)
+        .check(recovered)
+        .on_all_shapes()
+}
+
+/// The same with arguments for the program.
+fn reset_while(
+    name: &'static str,
+    effect: &str,
+    about: &'static str,
+    pipe: &str,
+    program: &[&str],
+) -> Scenario {
     let scenario = with_vadd(name, about, "vectoradd")
         .bin("rkfd-programs", "hung")
         .kernel("spin", 3)
         .step(Step::insmod(MODULE))
-        .step(Step::run(
-            "hung",
-            90,
-            &["/bin/hung", VADD, "/kernels/spin-O3.co"],
-        ))
+        .step(Step::run("hung", 90, program))
         .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(Step::sh(
@@ -117,8 +190,6 @@ fn reset(name: &'static str, effect: &str, about: &'static str, pipe: &str) -> S
         .step(Step::Rmmod("rkfd".into()));
     scenario
         .rule(&format!("at the 1st queue stop of queue 1: {effect}"))
-        .check(recovered)
-        .on_all_shapes()
         .misbehaves_by_turns()
 }
 
@@ -163,6 +234,8 @@ fn by_frames(trace: &Trace, wanted: &Frames) -> Result<(), String> {
         .collect();
     match frames == wanted {
         true => Ok(()),
-        false => Err(format!("MES was asked {frames:?} instead of {wanted:?}")),
+        false => Err(format!(
+            "MES: it was asked {frames:?} instead of {wanted:?}"
+        )),
     }
 }
