@@ -13,6 +13,9 @@
 //! are evicted until the new pages are there, and whatever of that comes before the reset and what behind it, its new
 //! queues don't run.
 //!
+//! The program has declared a runtime (RUNTIME_ENABLE), and takes that back once its GPU is lost: firmware that was
+//! started anew is told nothing of it, as the device's trace shows.
+//!
 //! A context of the render node's, in whose name nothing was submitted, reports the reset too (`amdgpu_ctx_query`).
 //!
 //! `reset CODE-OBJECT whole`: the whole device is reset, and VRAM loses its content (`amdgpu_device_check_vram_lost`).
@@ -30,7 +33,7 @@ use std::time::{Duration, Instant};
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{bystander, check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
-use rkfd_uapi::{ctx, event, ioctl, memory as abi, smi};
+use rkfd_uapi::{ctx, debug, event, ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -86,6 +89,15 @@ impl Setup {
         let handle = handle.map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
         raw::map(&self.kfd, self.gpu.id(), handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
         Ok(at)
+    }
+
+    /// Declares that the program has a runtime, for which there must be no queues yet, or that it has none any more.
+    fn set_runtime(&self, mode_mask: u32) -> Result<(), Failure> {
+        let mut args = debug::RuntimeEnableArgs {
+            mode_mask,
+            ..Default::default()
+        };
+        call(&self.kfd, &ioctl::RUNTIME_ENABLE, &mut args).map_err(errno("RUNTIME_ENABLE"))
     }
 
     fn hears_of_the_reset(&self) -> Result<(), Failure> {
@@ -271,6 +283,7 @@ fn victim() -> Result<(), Failure> {
         "a context reports no reset yet",
         (context.flags()?, context.since()?) == (0, ctx::NO_RESET),
     )?;
+    s.set_runtime(debug::RUNTIME_ENABLE_MODE_ENABLE_MASK)?;
     let memory = s.gpu.upload(&CONTENT)?;
     let lent = s.lend()?;
     let (first, second) = (s.used_queue(0)?, s.used_queue(1)?);
@@ -298,6 +311,7 @@ fn victim() -> Result<(), Failure> {
     check("the other program hears of it", status.success())?;
     see(&mut processes, &format!("d {:x} reset", bystander.id()))?;
 
+    s.set_runtime(0)?;
     check(
         "memory is as it was, or lost",
         memory.get(0).map(|word| word == CONTENT[0]) == Some(!is_argument("whole")),

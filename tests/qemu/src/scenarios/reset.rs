@@ -8,6 +8,7 @@ use crate::plan::Step;
 use crate::scenario::{Check, Include, Scenario};
 use crate::trace::Trace;
 use crate::verdict::Outcome;
+use rkfd_hw::mes::v12::Misc;
 
 /// What machines differ in.
 struct Machine {
@@ -61,7 +62,7 @@ static MACHINES: [Machine; 3] = [
         cold: false,
         rules: MES,
         hangs: "MES hang",
-        check: |outcome| was_reset(outcome, 3),
+        check: |outcome| was_reset(outcome, 3).and(was_told_once(outcome)),
     },
 ];
 
@@ -78,7 +79,8 @@ fn whole(machine: &'static Machine) -> Scenario {
         .bin("rkfd-programs", "reset")
         .scheduled_by(machine.scheduler)
         .step(Step::insmod(MODULE))
-        .step(Step::run("reset", 240, &["/bin/reset", VADD, "whole"]))
+        .step(Step::sh("reset", 240, RESET))
+        .step(Step::sh("sensors-are-busy", 60, BUSY))
         .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(logged("engines-first", &resetting("soft reset")))
@@ -93,13 +95,61 @@ fn whole(machine: &'static Machine) -> Scenario {
             &["/bin/vectoradd", VADD, "65536"],
         ))
         .step(Step::Rmmod("rkfd".into()))
-        .check(machine.check);
+        .check(machine.check)
+        .check(measures_nothing);
     scenario.includes.push(Include::Firmware);
     if machine.cold {
         scenario = scenario.emulator_arg("--cold");
     }
     let rules = machine.rules.iter();
     rules.fold(scenario, |scenario, rule| scenario.rule(rule))
+}
+
+/// A sensor is read all the while.
+const RESET: &str =
+    "(until [ -e /tmp/over ]; do cat /sys/bus/pci/devices/0000:00:01.0/gpu_busy_percent; \
+    usleep 1000; done) >/tmp/read 2>&1 & reader=$!; \
+    /bin/reset /kernels/vadd-O3.co whole; status=$?; : >/tmp/over; wait $reader; exit $status";
+/// EBUSY, as `amdgpu_pm_dev_state_check` has it; EPERM it was once.
+const BUSY: &str =
+    "grep -q 'Device or resource busy' /tmp/read && ! grep 'not permitted' /tmp/read";
+
+/// From a reset of the whole chip until the scheduler starts anew, its management unit isn't asked to measure.
+fn measures_nothing(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    let mut resetting = false;
+    for event in trace.events() {
+        match (event.kind(), event.text("op")) {
+            ("mode1_reset", _) => resetting = true,
+            ("pm4", "SET_RESOURCES") | ("mes", "SET_HW_RSRC") => resetting = false,
+            ("smu_metrics", _) if resetting => {
+                return Err("sensors: the management unit measures while the GPU is reset".into())
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// MES is told what the waves of a process do for its runtime when that comes to it, and nothing more of it once a
+/// reset took it.
+fn was_told_once(outcome: &Outcome) -> Result<(), String> {
+    /// `MESAPI_MISC__SET_SHADER_DEBUGGER`; with flag 31 a process is forgotten.
+    const SET_SHADER_DEBUGGER: u64 = 5;
+    let trace = Trace::read(&outcome.logs)?;
+    let mut times = 0;
+    for event in trace.all("mes").filter(|e| e.text("op") == "MISC") {
+        let words = event.words("words")?.try_into();
+        let misc = Misc(words.map_err(|_| "MISC: a frame of another length")?);
+        let flags = misc.0[Misc::SET_SHADER_DEBUGGER_FLAGS_SINGLE_MEMOP.word()];
+        times += usize::from(misc.get(Misc::OPCODE) == SET_SHADER_DEBUGGER && flags == 0);
+    }
+    match times {
+        1 => Ok(()),
+        _ => Err(format!(
+            "runtime: MES was told {times} times what waves do for a program, which is lost after the first"
+        )),
+    }
 }
 
 fn was_reset(outcome: &Outcome, times: usize) -> Result<(), String> {
