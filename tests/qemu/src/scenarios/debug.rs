@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes, and what is added, on a kernel that checks memory, locks and leaks.
 
-use super::{amdgpu, fuzz, lifetime, with_vadd, MODULE, VADD};
+use super::{amdgpu, fuzz, lifetime, reset, with_vadd, MODULE, VADD};
 use crate::kunit;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -10,8 +10,10 @@ use std::path::Path;
 /// Adapts scenarios and adds those that only such a kernel can run. `leaking` is a module that
 /// leaks.
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
-    // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE.
-    suite.retain(|scenario| !amdgpu::is_needed(scenario) && scenario.name != lifetime::OPENINGS);
+    // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE; its
+    // mutexes are taken by another function.
+    let elsewhere = [lifetime::OPENINGS, reset::GIVEN_UP];
+    suite.retain(|scenario| !amdgpu::is_needed(scenario) && !elsewhere.contains(&scenario.name));
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.
         scenario.shaped = false;

@@ -68,7 +68,45 @@ static MACHINES: [Machine; 3] = [
 
 /// All of them.
 pub fn all() -> Vec<Scenario> {
-    MACHINES.iter().map(whole).collect()
+    let mut all: Vec<_> = MACHINES.iter().map(whole).collect();
+    all.push(given_up());
+    all
+}
+
+/// A module of the tests' own that holds the driver at a place.
+pub(super) const HOLD_CALL: &str = "hold_call";
+
+/// Needs a kernel whose mutexes are taken by `mutex_lock`, not by what lockdep has in its place.
+pub(super) const GIVEN_UP: &str = "given-up";
+
+/// A program ends between the proof that the engines are off and the scheduler's new start: the driver is held before
+/// it takes the scheduler's lock for that.
+fn given_up() -> Scenario {
+    let hold = Step::Insmod {
+        path: format!("/{HOLD_CALL}.ko"),
+        params: vec![
+            "function=mutex_lock".into(),
+            "caller=Scheduler7restart".into(),
+        ],
+    };
+    let mut scenario = with_vadd(
+        GIVEN_UP,
+        "what a program had that ends while the engines are reset is free afterwards",
+        "vectoradd",
+    )
+    .bin("rkfd-programs", "given_up")
+    .scheduled_by(Scheduler::Mes)
+    .step(Step::insmod(MODULE))
+    .step(hold)
+    .step(Step::run("given-up", 120, &["/bin/given_up", VADD]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Rmmod(HOLD_CALL.into()))
+    .rule("at the 1st REMOVE_QUEUE: hang");
+    scenario
+        .includes
+        .push(Include::TestModule { name: HOLD_CALL });
+    scenario
 }
 
 /// The scheduler doesn't answer, and the engines can't be reset alone. What becomes of the programs, and that new ones
