@@ -7,13 +7,19 @@
 //! the doorbell must end the process with SIGBUS: the device may belong to somebody else.
 //!
 //! `removed CODE-OBJECT`
+//!
+//! `removed CODE-OBJECT fails`: the same where the driver's probe fails, once programs have found the GPU. The driver is
+//! held there meanwhile, by the module `hold_call`.
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, QueueOptions};
-use rkfd_programs::{bound, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::{
+    bound, check, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE,
+};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// The child writes the first file when it is ready, the parent the second when the driver is unbound.
@@ -47,8 +53,25 @@ fn refused<T>(what: &str, result: Result<T, Error>) -> Result<(), Failure> {
     }
 }
 
+fn fails() -> bool {
+    std::env::args().nth(2).as_deref() == Some("fails")
+}
+
+/// Opens the GPU; where the driver is being bound, as soon as there is one.
+fn open() -> Result<Gpu, Failure> {
+    let start = Instant::now();
+    loop {
+        match Gpu::open() {
+            Err(_) if fails() && start.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
 fn child() -> Result<(), Failure> {
-    let gpu = Gpu::open()?;
+    let gpu = open()?;
     let module = gpu.load(&code_object()?)?;
     let kernel = module.kernel(KERNEL)?;
     let queue = gpu.queue(QueueOptions::default())?;
@@ -82,19 +105,42 @@ fn child() -> Result<(), Failure> {
     Err(Failure::new("the doorbell can still be rung"))
 }
 
+/// The probe fails while the child, which waits for the GPU, uses it.
+fn bind(driver: &Path, address: &str, child: &mut Child) -> Result<(), Failure> {
+    std::thread::scope(|scope| {
+        let binding = scope.spawn(|| std::fs::write(driver.join("bind"), address));
+        let ready = wait_for(READY, Some(child));
+        let held = held::is_held();
+        held::release()?;
+        ready?;
+        match binding.join() {
+            Ok(Err(error)) => println!("the driver wasn't bound: {error}"),
+            _ => return Err(Failure::new("the driver is bound")),
+        }
+        check("the child was there before that", held?)
+    })
+}
+
 fn parent() -> Result<(), Failure> {
     code_object()?;
     let (driver, address) = bound()?;
+    if fails() {
+        std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
+    }
     let mut child = Command::new(std::env::current_exe().map_err(Failure::new)?)
         .args(std::env::args().skip(1))
         .env(CHILD, "1")
         .stdin(Stdio::null())
         .spawn()
         .map_err(Failure::new)?;
-    wait_for(READY, Some(&mut child))?;
-    let start = Instant::now();
-    std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
-    println!("unbound {address} in {:?}", start.elapsed());
+    if fails() {
+        bind(&driver, &address, &mut child)?;
+    } else {
+        wait_for(READY, Some(&mut child))?;
+        let start = Instant::now();
+        std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
+        println!("unbound {address} in {:?}", start.elapsed());
+    }
     std::fs::write(GONE, "").map_err(Failure::new)?;
     let status = child.wait().map_err(Failure::new)?;
     match status.signal() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What becomes of everything when a program, a device or the module goes.
 
+use super::reset::HOLD_CALL;
 use super::{with_vadd, MODULE, VADD};
 use crate::plan::Step;
-use crate::scenario::Scenario;
+use crate::scenario::{Include, Scenario};
 use crate::verdict::Outcome;
 
 /// Cycles that are counted, and some before them, in which the kernel's caches fill.
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Scenario> {
     let short = [process_death(), openings(), sharing(), unbind()];
     let mut all = Vec::from(short.map(Scenario::shares_a_machine));
     all.push(displaced());
+    all.push(probe_fails());
     all.push(sleep());
     all.push(cycles());
     all
@@ -150,6 +152,40 @@ fn unbind() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/dev/kfd".into()))
+}
+
+/// The sensors can't be shown, the last but one thing of a probe, when programs have found the GPU already.
+fn probe_fails() -> Scenario {
+    let hold = Step::Insmod {
+        path: format!("/{HOLD_CALL}.ko"),
+        params: vec![
+            "function=hwmon_device_register_with_groups".into(),
+            "error=12".into(),
+        ],
+    };
+    let bind = "echo 0000:00:01.0 > /sys/bus/pci/drivers/rkfd/bind";
+    let mut scenario = with_vadd(
+        "probe-fails-late",
+        "the driver can't bind the device after all, under a program that has found it; binding again works",
+        "removed",
+    )
+    .bin("rkfd-programs", "vectoradd")
+    .step(Step::insmod(MODULE))
+    .step(hold)
+    .step(Step::run("removed", 120, &["/bin/removed", VADD, "fails"]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh("bind", 60, bind))
+    .step(Step::run(
+        "after-bind",
+        60,
+        &["/bin/vectoradd", VADD, "65536"],
+    ))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Rmmod(HOLD_CALL.into()));
+    scenario
+        .includes
+        .push(Include::TestModule { name: HOLD_CALL });
+    scenario
 }
 
 /// The machine doesn't sleep while the module has the GPU, and whoever asks learns why. Without the module
