@@ -45,6 +45,24 @@ pub struct MemoryFault {
     pub reason: Reason,
 }
 
+/// What the waves of a workgroup share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// The workgroup's LDS.
+    Lds,
+    /// Memory, by the GPU's virtual address.
+    Memory,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lds => "LDS",
+            Self::Memory => "memory",
+        })
+    }
+}
+
 /// Why an instruction could not be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
@@ -75,10 +93,12 @@ pub enum FaultKind {
         /// The operation's address.
         pc: u64,
     },
-    /// Two waves of a workgroup access a dword of LDS, at least one writes, and nothing orders them.
+    /// Two waves of a workgroup access the same bytes, at least one writes, and nothing orders them.
     Race {
-        /// The byte's address in LDS.
-        at: u32,
+        /// Where the bytes are.
+        space: Space,
+        /// The first byte's address there.
+        at: u64,
         /// The address of the other wave's instruction.
         pc: u64,
         /// The other wave.
@@ -178,6 +198,7 @@ impl fmt::Display for FaultKind {
                 )
             }
             Self::Race {
+                space,
                 at,
                 pc,
                 wave,
@@ -188,7 +209,10 @@ impl fmt::Display for FaultKind {
                     ["read", "write"][usize::from(*writes)],
                     ["read", "write"][usize::from(*wrote)],
                 );
-                write!(f, "race for LDS at {at:#x}: nothing orders this {now} and ")?;
+                write!(
+                    f,
+                    "race for {space} at {at:#x}: nothing orders this {now} and "
+                )?;
                 write!(
                     f,
                     "the {before} of wave {wave} by the instruction at {pc:#x}"

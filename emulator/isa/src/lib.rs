@@ -37,7 +37,7 @@ pub mod workgroup;
 pub use checks::Checks;
 pub use cu::{ComputeUnit, Statistics};
 pub use dispatch::{Apertures, Dispatch, Handler, Launch};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Space};
 pub use kernel::{DescriptorError, Kernel};
 pub use memory::{Access, Env, Gws, GwsAnswer, GwsRequest, HostPage, MemoryFault, Reason};
 pub use schedule::Schedule;

@@ -14,8 +14,8 @@
 use crate::decode::counters::{Class, Counted};
 use crate::decode::{Inst, Op};
 use crate::exec::touched::{self, Touch};
-use crate::fault::FaultKind;
-use crate::waits::Pending;
+use crate::fault::{FaultKind, Space};
+use crate::waits::{Pending, Sequence};
 use crate::wave::{Barrier, Wave};
 
 /// An operation: whose, which of its operations, and where its instruction is.
@@ -103,7 +103,7 @@ impl Races {
         }
         let access = |atomic| Access {
             wave: me,
-            clock: pending.lds_issued(),
+            clock: pending.issued(Sequence::Lds),
             pc: w.pc,
             atomic,
         };
@@ -134,7 +134,7 @@ impl Races {
     fn told(&self, me: usize, pending: &Pending) -> Clocks {
         let mut told = self.waves.get(me).cloned().unwrap_or_default();
         if let Some(own) = told.0.get_mut(me) {
-            *own = (pending.lds_issued()).saturating_sub(pending.lds_outstanding());
+            *own = pending.completed(Sequence::Lds);
         }
         told
     }
@@ -166,7 +166,8 @@ impl Races {
         let reads = dword.reads.iter().filter(|_| writes).map(|a| (a, false));
         if let Some((other, wrote)) = write.chain(reads).find(|(other, _)| races(other)) {
             return Err(FaultKind::Race {
-                at: at as u32,
+                space: Space::Lds,
+                at,
                 pc: other.pc,
                 wave: other.wave as u8,
                 wrote,

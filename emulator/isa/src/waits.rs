@@ -67,6 +67,31 @@ struct Operation {
 /// Operations of one counter, the oldest first.
 type Line = VecDeque<Operation>;
 
+/// Operations of a wave that complete one after the other, and are counted in that order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sequence {
+    /// Those of LDS.
+    Lds,
+    /// Those of vector memory; on gfx12 those that answer.
+    Loads,
+    /// The others of gfx12's vector memory.
+    Stores,
+}
+
+impl Sequence {
+    /// How many there are.
+    const COUNT: usize = 3;
+
+    fn of(counter: Counter, class: Class) -> Option<Self> {
+        match (class, counter) {
+            (Class::Lds, _) => Some(Self::Lds),
+            (Class::Vector, Counter::Storecnt) => Some(Self::Stores),
+            (Class::Vector, _) => Some(Self::Loads),
+            (Class::Scalar | Class::Global, _) => None,
+        }
+    }
+}
+
 /// A wave's operations that may not have completed.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
@@ -75,8 +100,8 @@ pub(crate) struct Pending {
     written: [u64; REGISTERS / 64],
     /// How many operations have registers.
     busy: u32,
-    /// Operations of LDS that were ever issued.
-    lds: u32,
+    /// Operations of each sequence that were ever issued.
+    issued: [u32; Sequence::COUNT],
 }
 
 impl Default for Pending {
@@ -85,7 +110,7 @@ impl Default for Pending {
             lines: Default::default(),
             written: [0; REGISTERS / 64],
             busy: 0,
-            lds: 0,
+            issued: [0; Sequence::COUNT],
         }
     }
 }
@@ -146,24 +171,26 @@ impl Pending {
 
     /// Everything has completed.
     pub fn clear(&mut self) {
-        let lds = self.lds;
+        let issued = self.issued;
         *self = Self {
-            lds,
+            issued,
             ..Self::default()
         };
     }
 
-    /// How many operations of LDS were ever issued.
-    pub fn lds_issued(&self) -> u32 {
-        self.lds
+    /// How many operations of a sequence were ever issued.
+    pub fn issued(&self, sequence: Sequence) -> u32 {
+        self.issued[sequence as usize]
     }
 
-    /// How many of them, the last ones, may not have completed.
-    pub fn lds_outstanding(&self) -> u32 {
-        let counters = [Counter::Lgkmcnt, Counter::Dscnt];
-        let lines = counters.map(|counter| &self.lines[counter as usize]);
-        let all = lines.into_iter().flatten();
-        all.filter(|o| o.class == Class::Lds).count() as u32
+    /// How many of them, the first ones, have completed as far as the program knows.
+    pub fn completed(&self, sequence: Sequence) -> u32 {
+        let lines = ALL.into_iter().zip(&self.lines);
+        let left = lines.map(|(counter, line)| {
+            let of = |o: &&Operation| Sequence::of(counter, o.class) == Some(sequence);
+            line.iter().filter(of).count() as u32
+        });
+        self.issued(sequence).saturating_sub(left.sum())
     }
 
     fn is_busy(&self, slots: Slots) -> bool {
@@ -240,7 +267,10 @@ impl Pending {
     }
 
     fn add(&mut self, pc: u64, counter: Counter, class: Class, registers: Slots) {
-        self.lds = self.lds.wrapping_add((class == Class::Lds).into());
+        if let Some(sequence) = Sequence::of(counter, class) {
+            let issued = &mut self.issued[sequence as usize];
+            *issued = issued.saturating_add(1);
+        }
         let line = &mut self.lines[counter as usize];
         line.push_back(Operation {
             pc,
