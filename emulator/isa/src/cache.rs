@@ -352,6 +352,14 @@ impl Caches {
         }
     }
 
+    /// A byte behind the first level, which is asked for nothing: stores don't stay in it.
+    pub(crate) fn look(&self, page: &HostPage, at: usize) -> u8 {
+        match &self.second {
+            Some(second) => second.load(page, at, 1) as u8,
+            None => page.load_u8(at),
+        }
+    }
+
     /// The vector cache's line with byte `at` of a page.
     #[inline]
     pub(crate) fn line(&mut self, page: &HostPage, at: usize) -> &[u8; VECTOR_LINE] {

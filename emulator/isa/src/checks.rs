@@ -12,6 +12,8 @@ pub struct Checks {
     /// Races of waves for LDS. They are found only where waits are checked, too. Not by default: what a program does
     /// with plain loads of a flag is one for this check, and right on hardware.
     pub races: bool,
+    /// Races of the waves of a workgroup for memory. They are found only where waits are checked, too.
+    pub memory_races: bool,
     /// Waves take turns in an order and of lengths that this seed draws, else one after the other.
     pub seed: Option<u64>,
 }
@@ -22,6 +24,7 @@ impl Default for Checks {
             waits: true,
             caches: true,
             races: false,
+            memory_races: false,
             seed: Some(Self::SEED),
         }
     }
@@ -33,6 +36,7 @@ impl Checks {
         waits: false,
         caches: false,
         races: false,
+        memory_races: false,
         seed: None,
     };
 

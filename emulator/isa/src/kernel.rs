@@ -52,6 +52,19 @@ pub struct UserSgprs {
     pub private_segment_size: bool,
 }
 
+/// What shows in which order the waves of a workgroup access memory (LLVM, AMDGPUUsage, "Memory Model gfx942" and
+/// "Memory Model gfx12").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InOrder {
+    /// They share a vector cache, which does what it is asked for one after the other.
+    Issued,
+    /// They may be on two compute units (gfx12's WGP mode): an access comes before another wave's only if it was
+    /// waited for.
+    Waited,
+    /// gfx12's CU mode: loads and stores that are atomic for the workgroup look as others do, so nothing shows it.
+    Unknown,
+}
+
 /// A descriptor, taken apart and checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -90,6 +103,8 @@ pub struct Kernel {
     pub dynamic_stack: bool,
     /// Kernel argument dwords to preload into user SGPRs, and from which dword on.
     pub preload: (u32, u32),
+    /// What shows the order of its waves' accesses.
+    pub in_order: InOrder,
 }
 
 /// What a chip reads in its own way.
@@ -131,6 +146,8 @@ pub struct Allocation {
     pub accum_offset: u16,
     /// MODE at the start.
     pub mode: u32,
+    /// What shows the order of a workgroup's accesses to memory.
+    pub in_order: InOrder,
 }
 
 impl Kernel {
@@ -229,6 +246,7 @@ impl Kernel {
             scratch: bits(rsrc2, 0, 1) == 1,
             dynamic_stack: bits(properties, 11, 1) == 1,
             preload: (preload & 0x7f, preload >> 7),
+            in_order: allocation.in_order,
         };
         check(
             kernel.entry % 256 == 0,

@@ -18,6 +18,8 @@ use crate::fault::{FaultKind, Space};
 use crate::waits::{Pending, Sequence};
 use crate::wave::{Barrier, Wave};
 
+pub(crate) mod memory;
+
 /// An operation: whose, which of its operations, and where its instruction is.
 #[derive(Clone, Copy, Debug)]
 struct Access {
@@ -37,13 +39,22 @@ struct Dword {
     atomics: Clocks,
 }
 
-/// For each wave up to which operation it is known.
+/// For each wave, or for each of its clocks, up to which operation it is known.
 #[derive(Clone, Debug, Default)]
 struct Clocks(Vec<u32>);
 
 impl Clocks {
     fn of(&self, wave: usize) -> u32 {
         self.0.get(wave).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, wave: usize, clock: u32) {
+        if self.0.len() <= wave {
+            self.0.resize(wave + 1, 0);
+        }
+        if let Some(mine) = self.0.get_mut(wave) {
+            *mine = clock;
+        }
     }
 
     fn join(&mut self, other: &Self) {

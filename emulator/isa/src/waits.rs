@@ -78,6 +78,23 @@ pub(crate) enum Sequence {
     Stores,
 }
 
+impl Counted {
+    /// The sequence of an operation of vector memory.
+    pub(crate) fn sequence(self) -> Sequence {
+        let (Self::By(counter, _)
+        | Self::Flat {
+            vector: counter, ..
+        }) = self
+        else {
+            return Sequence::Loads;
+        };
+        match counter {
+            Counter::Storecnt => Sequence::Stores,
+            _ => Sequence::Loads,
+        }
+    }
+}
+
 impl Sequence {
     /// How many there are.
     const COUNT: usize = 3;

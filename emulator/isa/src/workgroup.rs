@@ -9,11 +9,13 @@ mod trap;
 use crate::blocks::{words, Decoded, Decoder, Steps};
 use crate::cache::Caches;
 use crate::cu::ComputeUnit;
+use crate::decode::order::Order;
 use crate::decode::uses::Uses;
 use crate::exec::{self, Context, Next, Others};
 use crate::fault::{Fault, FaultKind};
-use crate::kernel::mode;
+use crate::kernel::{mode, InOrder};
 use crate::memory::{Env, PAGE};
+use crate::races::memory::Memory;
 use crate::races::Races;
 use crate::schedule::Schedule;
 use crate::waits::Pending;
@@ -51,6 +53,10 @@ pub struct Workgroup<const L: usize = 64> {
     pub(crate) pending: Vec<Pending>,
     /// Who accessed LDS, if that is checked; not saved either.
     pub(crate) races: Option<Races>,
+    /// What shows in which order its waves access memory.
+    pub(crate) in_order: InOrder,
+    /// Who accessed memory, if that is checked and can be.
+    pub(crate) memory_races: Option<Memory>,
     /// Whose turn it is, if a seed draws it. One that was restored begins anew.
     pub(crate) schedule: Option<Schedule>,
     /// The first-level caches while it runs, if there are any.
@@ -93,6 +99,9 @@ impl<const L: usize> Workgroup<L> {
         }
         if cu.checks.waits && cu.checks.races && self.races.is_none() {
             self.races = Some(Races::new(self.lds.len(), self.waves.len()));
+        }
+        if cu.checks.waits && cu.checks.memory_races && self.memory_races.is_none() {
+            self.memory_races = Memory::new(self.waves.len(), self.in_order);
         }
         if self.schedule.is_none() {
             self.schedule = schedule(cu, self.id, 0);
@@ -210,6 +219,13 @@ impl<const L: usize> Workgroup<L> {
             let waves = self.waves.iter().enumerate();
             let waiting = waves.filter(|(_, wave)| waits(wave));
             races.release(waiting.map(|(n, _)| n));
+        }
+        if let Some(memory) = &mut self.memory_races {
+            let those = |which: fn(&Wave<L>) -> bool| {
+                let waves = self.waves.iter().enumerate();
+                waves.filter(move |(_, w)| which(w)).map(|(n, _)| n)
+            };
+            memory.release(those(waits), those(|w| w.state.has_ended()));
         }
         for wave in &mut self.waves {
             wave.trap.arrivals = 0;
@@ -343,6 +359,12 @@ impl<const L: usize> Workgroup<L> {
                         let mut checked = pending.check(wave, inst, uses);
                         if let (Ok(()), Some(races)) = (checked, &mut self.races) {
                             checked = races.check(wave, turn, inst, uses.counted, pending);
+                        }
+                        if uses.order != Order::None && checked.is_ok() {
+                            if let Some(memory) = &mut self.memory_races {
+                                let this = (inst, uses);
+                                checked = memory.check(wave, turn, this, pending, &mut context);
+                            }
                         }
                         if let Err(kind) = checked {
                             break 'run Some(Err(kind));

@@ -22,6 +22,7 @@ fn check(
         // None of these kernels has a race.
         let checks = Checks {
             races: true,
+            memory_races: true,
             ..Checks::default()
         };
         let mut cu = ComputeUnit::with_checks(target, checks);

@@ -8,6 +8,7 @@ const RACES: Checks = Checks {
     waits: true,
     caches: true,
     races: true,
+    memory_races: true,
     seed: Some(Checks::SEED),
 };
 

@@ -14,6 +14,7 @@ pub mod halves;
 pub mod kind;
 pub mod matrix;
 pub mod ops;
+pub(crate) mod order;
 pub mod pairs;
 pub mod select;
 pub mod table;

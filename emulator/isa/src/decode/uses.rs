@@ -7,6 +7,7 @@
 
 use super::counters::{returns, Counted, Waits};
 use super::kind::Kind;
+use super::order::{self, Order};
 use super::table::Family;
 use super::{buffer, code, families, Inst, Op};
 
@@ -30,6 +31,8 @@ pub(crate) struct Uses {
     pub waits: Option<Box<Waits>>,
     /// Where it is counted.
     pub counted: Counted,
+    /// What it has to do with the order of accesses to memory.
+    pub order: Order,
 }
 
 impl Uses {
@@ -40,6 +43,7 @@ impl Uses {
             spans: spans(i).into(),
             waits: waits.map(Box::new),
             counted,
+            order: order::of(i),
         }
     }
 }

@@ -169,6 +169,17 @@ impl Context<'_> {
         }
     }
 
+    /// A byte of memory as the compute unit's stores left it, if it may store there. No instruction has to do with
+    /// that.
+    pub(crate) fn look(&mut self, va: u64) -> Option<u8> {
+        let page = self.tlb.page(self.env, self.vmid, va, Access::Write).ok()?;
+        let at = va as usize % PAGE;
+        Some(match &self.caches {
+            Some(caches) => caches.look(page, at),
+            None => page.load_u8(at),
+        })
+    }
+
     scalar!(load_u8, store_u8, update_u8, u8);
     scalar!(load_u16, store_u16, update_u16, u16);
     scalar!(load_u32, store_u32, update_u32, u32);

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 mod address;
 
-use address::{addresses, place, private};
-pub(crate) use address::{each_place, places, Place};
+use address::private;
+pub(crate) use address::{addresses, each_place, place, places, Place};
 
 /// FLAT, GLOBAL and SCRATCH.
 pub fn execute<const L: usize>(

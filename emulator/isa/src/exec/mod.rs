@@ -18,7 +18,7 @@ pub mod format;
 pub mod formatted;
 mod gpr_index;
 mod integer;
-mod lanes;
+pub(crate) mod lanes;
 pub mod lds;
 pub mod matrix;
 pub(crate) mod raised;

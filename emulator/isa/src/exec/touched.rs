@@ -22,7 +22,7 @@ pub(crate) struct Touch {
 }
 
 /// How many bytes an instruction accesses in one place, whether it writes, and whether it is atomic.
-fn size(kind: Kind) -> Option<(u64, bool, bool)> {
+pub(crate) fn size(kind: Kind) -> Option<(u64, bool, bool)> {
     Some(match kind {
         Kind::Load(count) => (4 * u64::from(count), false, false),
         Kind::LoadSmall { bytes, .. } => (bytes.into(), false, false),

@@ -21,7 +21,7 @@ use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
 use crate::decode::{bits, code, halves, select, vgpr, DecodeError, Inst, Scope};
 use crate::kernel::mode;
-use crate::kernel::{Allocation, DescriptorError, Registers};
+use crate::kernel::{Allocation, DescriptorError, InOrder, Registers};
 use crate::target::TrapLayout;
 use crate::text::Syntax;
 
@@ -278,6 +278,10 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
         accum_offset: 0,
         // No dx10_clamp and ieee: a clamped NaN is always zero.
         mode: bits(r.rsrc1, 12, 8) | mode::DX10_CLAMP | (bits(r.rsrc1, 26, 1) * mode::FP16_OVFL),
+        in_order: match bits(r.rsrc1, 29, 1) {
+            1 => InOrder::Waited,
+            _ => InOrder::Unknown,
+        },
     })
 }
 

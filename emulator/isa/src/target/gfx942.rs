@@ -18,7 +18,7 @@ use crate::decode::table::{Family, Index, Row};
 use crate::decode::Op;
 use crate::decode::{bits, code, select, vgpr, DecodeError, Inst, Scope};
 use crate::kernel::mode;
-use crate::kernel::{Allocation, DescriptorError, Registers};
+use crate::kernel::{Allocation, DescriptorError, InOrder, Registers};
 use crate::target::TrapLayout;
 use crate::text::Syntax;
 
@@ -239,6 +239,7 @@ fn registers(r: &Registers) -> Result<Allocation, DescriptorError> {
             | (bits(r.rsrc1, 21, 1) << 8)
             | (bits(r.rsrc1, 23, 1) << 9)
             | (bits(r.rsrc1, 26, 1) * mode::FP16_OVFL),
+        in_order: InOrder::Issued,
     })
 }
 

@@ -9,6 +9,7 @@ use super::{Outcome, Run, Workgroup, LDS_SIZE};
 use crate::cu::ComputeUnit;
 use crate::decode::code;
 use crate::fault::Fault;
+use crate::kernel::InOrder;
 use crate::memory::Env;
 use crate::wave::{Barrier, State, Trap, Wave};
 use std::fmt;
@@ -131,6 +132,8 @@ impl Workgroup<64> {
             turn: 0,
             pending: Vec::new(),
             races: None,
+            in_order: InOrder::Unknown,
+            memory_races: None,
             schedule: None,
             caches: None,
             inherits: false,

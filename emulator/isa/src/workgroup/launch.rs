@@ -172,6 +172,8 @@ impl<const L: usize> Workgroup<L> {
             turn: 0,
             pending: Vec::new(),
             races: None,
+            in_order: kernel.in_order,
+            memory_races: None,
             schedule: schedule(cu, id, d.dispatch_id),
             caches: None,
             inherits: true,

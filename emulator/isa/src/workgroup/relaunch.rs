@@ -10,6 +10,7 @@ use super::{schedule, Workgroup};
 use crate::cu::ComputeUnit;
 use crate::decode::code;
 use crate::dispatch::{Apertures, Handler};
+use crate::kernel::InOrder;
 use crate::target::{Target, TrapLayout};
 use crate::wave::{Barrier, State, Trap, Wave};
 use std::num::NonZeroU32;
@@ -97,6 +98,7 @@ impl<const L: usize> Workgroup<L> {
         // Who saves a wave waits for its operations on memory.
         self.pending.clear();
         self.races = None;
+        self.memory_races = None;
         Some(end)
     }
 
@@ -175,6 +177,8 @@ impl<const L: usize> Workgroup<L> {
             turn: 0,
             pending: Vec::new(),
             races: None,
+            in_order: InOrder::Unknown,
+            memory_races: None,
             schedule: schedule(cu, saved.id, 0),
             caches: None,
             inherits: false,

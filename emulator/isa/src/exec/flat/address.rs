@@ -21,7 +21,7 @@ pub enum Place {
 }
 
 /// Addresses of all lanes, read before anything is written: they may be overwritten by a load.
-pub(super) fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
+pub(crate) fn addresses<const L: usize>(w: &Wave<L>, i: &Inst) -> [u64; L] {
     let offset = i64::from(i.imm as i32) as u64;
     let scalar = i.src[2] != code::NONE;
     if i.op_sel == SCRATCH {
@@ -85,7 +85,7 @@ pub(crate) fn places<const L: usize>(w: &Wave<L>, i: &Inst) -> (bool, bool) {
     })
 }
 
-pub(super) fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
+pub(crate) fn place<const L: usize>(w: &Wave<L>, segment: u8, address: u64) -> Place {
     match segment {
         SCRATCH => Place::Private(address & 0xffff_ffff),
         FLAT if address >> 32 == w.apertures.shared >> 32 => Place::Lds(address & 0xffff_ffff),
