@@ -168,11 +168,16 @@ impl CodePage {
     }
 }
 
+/// A process, the number of a page, and whether a trap handler executes it.
+type Key = (u8, u64, bool);
+
 /// Decoded code, by process and page, and by whether a trap handler executes it.
 #[derive(Default)]
 pub(crate) struct Code {
     pages: Vec<CodePage>,
-    index: HashMap<(u8, u64, bool), usize>,
+    index: HashMap<Key, usize>,
+    /// What was asked for last, and where it is.
+    last: Option<(Key, usize)>,
 }
 
 impl Code {
@@ -180,15 +185,23 @@ impl Code {
     /// dropped.
     pub(crate) fn page(&mut self, vmid: u8, pc: u64, privileged: bool) -> &mut CodePage {
         let key = (vmid, pc / PAGE as u64, privileged);
+        let at = match self.last {
+            Some((last, at)) if last == key => at,
+            _ => self.find(key),
+        };
+        self.last = Some((key, at));
+        &mut self.pages[at]
+    }
+
+    fn find(&mut self, key: Key) -> usize {
         if self.pages.len() >= PAGES && !self.index.contains_key(&key) {
             *self = Self::default();
         }
         let pages = &mut self.pages;
-        let at = *self.index.entry(key).or_insert_with(|| {
+        *self.index.entry(key).or_insert_with(|| {
             pages.push(CodePage::new());
             pages.len() - 1
-        });
-        &mut pages[at]
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::lanes::active;
 use super::lds;
 use super::lds::lds_address;
+use super::stride::{gather, scatter};
 use crate::cache::{Caches, VECTOR_LINE};
 use crate::decode::atomic::Atomic;
 use crate::decode::kind::Kind;
@@ -19,7 +20,6 @@ use crate::fault::FaultKind;
 use crate::memory::{HostPage, PAGE};
 use crate::second::{Stores, LINE};
 use crate::wave::Wave;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 mod address;
 
@@ -158,24 +158,33 @@ fn spread<const L: usize>(w: &Wave<L>, a: &[u64; L]) -> Option<(u64, u64)> {
     Some((first, apart))
 }
 
-/// The dwords of the page that has all active lanes' aligned dwords, and if the lanes have the same.
+/// The first lane's address, if all lanes are active, their aligned dwords follow one another, and all are in one page.
+fn row<const L: usize>(w: &Wave<L>, a: &[u64; L]) -> Option<u64> {
+    let first = a[0];
+    let mut apart = first % 4;
+    for (n, va) in a.iter().enumerate() {
+        apart |= va ^ first.wrapping_add(4 * n as u64);
+    }
+    let fits = first as usize % PAGE + 4 * L <= PAGE;
+    (apart == 0 && fits && w.exec() & Wave::<L>::FULL == Wave::<L>::FULL).then_some(first)
+}
+
+/// The page that has all active lanes' aligned dwords, and which dword of it each lane has.
 fn common_page<'a, const L: usize>(
     w: &Wave<L>,
     c: &'a mut Context<'_>,
     a: &[u64; L],
     access: Access,
-) -> Result<Option<(&'a [AtomicU32; PAGE / 4], bool)>, FaultKind> {
+) -> Result<Option<(&'a HostPage, [u32; L])>, FaultKind> {
     match spread(w, a) {
         Some((first, apart)) if apart < PAGE as u64 && (first | apart) % 4 == 0 => {
             let page = c.tlb.page(c.env, c.vmid, first, access)?;
-            Ok(Some((page.dwords(), apart == 0)))
+            // Lanes that are off may be anywhere.
+            let dwords = std::array::from_fn(|l| a[l] as u32 % PAGE as u32 / 4);
+            Ok(Some((page, dwords)))
         }
         _ => Ok(None),
     }
-}
-
-fn dword(va: u64) -> usize {
-    va as usize % PAGE / 4
 }
 
 /// Loads from memory alone, with the page looked up once for neighbouring lanes.
@@ -200,14 +209,17 @@ fn load_global<const L: usize>(
         return load_cached(w, i, c, a, count);
     }
     if count == 1 {
-        if let Some((dwords, same)) = common_page(w, c, a, Access::Read)? {
-            let load = |l: usize| u32::from_le(dwords[dword(a[l])].load(Ordering::Relaxed));
+        if let Some(first) = row(w, a) {
+            let page = c.tlb.page(c.env, c.vmid, first, Access::Read)?;
+            page.load_row(first as usize % PAGE / 4, &mut w.v[to]);
+            return Ok(());
+        }
+        if let Some((page, dwords)) = common_page(w, c, a, Access::Read)? {
+            let load = |at: u32| page.load_u32(4 * at as usize);
             if w.exec() & Wave::<L>::FULL != Wave::<L>::FULL {
-                active(w).for_each(|l| w.v[to][l] = load(l));
-            } else if same {
-                w.v[to] = [load(0); L];
+                active(w).for_each(|l| w.v[to][l] = load(dwords[l]));
             } else {
-                w.v[to] = std::array::from_fn(load);
+                w.v[to] = gather::<L, 1>(&dwords, load, |at, row| page.load_row(at as usize, row));
             }
             return Ok(());
         }
@@ -368,13 +380,17 @@ fn store_global<const L: usize>(
     }
     drop_lines(w, c, a, size);
     if count == 1 {
-        if let Some((dwords, _)) = common_page(w, c, a, Access::Write)? {
+        if let Some(first) = row(w, a) {
+            let page = c.tlb.page(c.env, c.vmid, first, Access::Write)?;
+            page.store_row(first as usize % PAGE / 4, &w.v[from]);
+            return Ok(());
+        }
+        if let Some((page, dwords)) = common_page(w, c, a, Access::Write)? {
             let data = &w.v[from];
-            let store = |l: usize| dwords[dword(a[l])].store(data[l].to_le(), Ordering::Relaxed);
             if w.exec() & Wave::<L>::FULL == Wave::<L>::FULL {
-                (0..L).for_each(store);
+                scatter::<L, 1>(&dwords, data, |at, row| page.store_row(at as usize, row));
             } else {
-                active(w).for_each(store);
+                active(w).for_each(|l| page.store_u32(4 * dwords[l] as usize, data[l]));
             }
             return Ok(());
         }

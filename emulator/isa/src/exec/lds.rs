@@ -7,6 +7,7 @@
 use super::atomics::{apply32_by_mode, apply64_by_mode};
 use super::context::{Context, Next};
 use super::lanes::active;
+use super::stride::{self, GROUP};
 use crate::decode::kind::Kind;
 use crate::decode::Op;
 use crate::decode::{code, Inst};
@@ -42,6 +43,18 @@ pub fn put(lds: &mut [u8], at: u64, value: u32, bytes: u8) {
 
 /// A dword of each active lane's address plus `offset`; 0 for the others.
 fn gather<const L: usize>(lds: &[u8], exec: u64, base: &[u32; L], offset: u64) -> [u32; L] {
+    if let Some(at) = all_inside(lds, exec, base, offset) {
+        let one = |at: u32| find(lds, at.into(), 4);
+        let row = |at: u32, row: &mut [u32; GROUP]| {
+            let bytes = lds.get(at as usize..).unwrap_or_default();
+            for (to, dword) in row.iter_mut().zip(bytes.chunks_exact(4)) {
+                *to = dword
+                    .first_chunk()
+                    .map_or(0, |dword| u32::from_le_bytes(*dword));
+            }
+        };
+        return stride::gather::<L, 4>(&at, one, row);
+    }
     let mut r = [0; L];
     for (l, (r, base)) in r.iter_mut().zip(base).enumerate() {
         if (exec >> l) & 1 == 1 {
@@ -59,11 +72,33 @@ fn scatter<const L: usize>(
     offset: u64,
     values: &[u32; L],
 ) {
+    if let Some(at) = all_inside(lds, exec, base, offset) {
+        return stride::scatter::<L, 4>(&at, values, |at, row| {
+            let bytes = lds.get_mut(at as usize..).unwrap_or_default();
+            for (to, value) in bytes.chunks_exact_mut(4).zip(row) {
+                to.copy_from_slice(&value.to_le_bytes());
+            }
+        });
+    }
     for (l, (value, base)) in values.iter().zip(base).enumerate() {
         if (exec >> l) & 1 == 1 {
             put(lds, u64::from(*base) + offset, *value, 4);
         }
     }
+}
+
+/// Where the lanes' dwords are, if all lanes are active and all of it is inside.
+fn all_inside<const L: usize>(
+    lds: &[u8],
+    exec: u64,
+    base: &[u32; L],
+    offset: u64,
+) -> Option<[u32; L]> {
+    let highest = base.iter().fold(0, |highest, base| (*base).max(highest));
+    let inside = u64::from(highest) + offset + 4 <= lds.len() as u64;
+    // LDS is small: no sum of what lies inside is beyond 32 bits.
+    let all = inside && exec & Wave::<L>::FULL == Wave::<L>::FULL;
+    all.then(|| std::array::from_fn(|l| base[l] + offset as u32))
 }
 
 /// Load 1, 2 or 4 bytes.

@@ -28,6 +28,7 @@ mod sfloat;
 pub mod smem;
 pub mod sopk;
 pub mod sopp;
+mod stride;
 pub(crate) mod touched;
 pub mod valu;
 mod vclamp;

@@ -10,6 +10,21 @@ use crate::decode::Op;
 use crate::decode::{code, Inst};
 use crate::fault::FaultKind;
 use crate::wave::{Wave, Wide};
+use std::ops::RangeInclusive;
+
+/// Operations, which stand in the order of their names.
+const BUFFER: RangeInclusive<u16> = Op::SBufferAtomicAdd as u16..=Op::SBufferStoreDwordx4 as u16;
+const SCRATCH: RangeInclusive<u16> = Op::SScratchLoadDword as u16..=Op::SScratchStoreDwordx4 as u16;
+
+/// Whether it reaches memory by a buffer's descriptor.
+fn is_buffer(op: Op) -> bool {
+    BUFFER.contains(&(op as u16))
+}
+
+/// Whether its offset counts in scratch's blocks.
+fn is_scratch(op: Op) -> bool {
+    SCRATCH.contains(&(op as u16))
+}
 
 /// SMEM.
 pub fn execute<const L: usize>(
@@ -38,17 +53,9 @@ pub fn execute<const L: usize>(
         w.scalar(i.src[1], 0)
     };
     // Scratch counts in blocks of 64 bytes (CDNA3 ISA, section 8.2.1.1).
-    let unit = if i.op.name().starts_with("s_scratch_") {
-        64
-    } else {
-        1
-    };
+    let unit = if is_scratch(i.op) { 64 } else { 1 };
     // A buffer's descriptor, or an address.
-    let buffer = if i.op.name().starts_with("s_buffer_") {
-        Some(Descriptor::read(w, i.src[0], i))
-    } else {
-        None
-    };
+    let buffer = is_buffer(i.op).then(|| Descriptor::read(w, i.src[0], i));
     let base = match &buffer {
         Some(buffer) => buffer.base(),
         None => w.scalar64(i.src[0], 0, Wide::Unsigned),
@@ -129,4 +136,19 @@ pub fn execute<const L: usize>(
         _ => return Err(FaultKind::Illegal),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::ops::NAMES;
+
+    #[test]
+    fn ranges_are_those_of_the_names() {
+        for (range, prefix) in [(BUFFER, "s_buffer_"), (SCRATCH, "s_scratch_")] {
+            let named = |op: &u16| NAMES[usize::from(*op)].starts_with(prefix);
+            let all = (0..NAMES.len() as u16).filter(named);
+            assert!(all.eq(range), "{prefix}");
+        }
+    }
 }

@@ -143,6 +143,47 @@ impl HostPage {
         unsafe { &*self.base.as_ptr().cast() }
     }
 
+    /// Its aligned pairs of dwords, the same way.
+    #[inline]
+    pub fn pairs(&self) -> &[AtomicU64; PAGE / 8] {
+        // SAFETY: as above.
+        unsafe { &*self.base.as_ptr().cast() }
+    }
+
+    /// Loads dwords from dword `at` on, each by itself or two at a time. Those past the page's end are left as they are.
+    #[inline]
+    pub fn load_row<const N: usize>(&self, at: usize, row: &mut [u32; N]) {
+        if at % 2 == 0 && N % 2 == 0 {
+            let pairs = self.pairs().get(at / 2..).unwrap_or(&[]);
+            for (to, pair) in row.chunks_exact_mut(2).zip(pairs) {
+                let pair = u64::from_le(pair.load(Ordering::Relaxed));
+                to.copy_from_slice(&[pair as u32, (pair >> 32) as u32]);
+            }
+        } else {
+            let dwords = self.dwords().get(at..).unwrap_or(&[]);
+            for (to, dword) in row.iter_mut().zip(dwords) {
+                *to = u32::from_le(dword.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    /// Stores dwords from dword `at` on, each by itself or two at a time. Those past the page's end are dropped.
+    #[inline]
+    pub fn store_row(&self, at: usize, row: &[u32]) {
+        if at % 2 == 0 && row.len() % 2 == 0 {
+            let pairs = self.pairs().get(at / 2..).unwrap_or(&[]);
+            for (pair, value) in pairs.iter().zip(row.chunks_exact(2)) {
+                let value = u64::from(value[0]) | (u64::from(value[1]) << 32);
+                pair.store(value.to_le(), Ordering::Relaxed);
+            }
+        } else {
+            let dwords = self.dwords().get(at..).unwrap_or(&[]);
+            for (dword, value) in dwords.iter().zip(row) {
+                dword.store(value.to_le(), Ordering::Relaxed);
+            }
+        }
+    }
+
     #[inline]
     fn atomic<A>(&self, at: usize, size: usize) -> Option<&A> {
         if at % size != 0 || at + size > PAGE {

@@ -141,14 +141,8 @@ impl<const L: usize> Workgroup<L> {
             wave.begin(&cu.target().traps, kernel.exceptions, &d.launch);
             let first = u64::from(index) * lanes;
             let active = (all - first).min(lanes);
-            for lane in &mut wave.v[0][..active as usize] {
-                // Packed work item id; dimensions that were not asked for are zero.
-                let [x, y, z] = item;
-                let y = if kernel.work_item_id >= 1 { y } else { 0 };
-                let z = if kernel.work_item_id >= 2 { z } else { 0 };
-                *lane = x | (y << 10) | (z << 20);
-                next(&mut item, extent);
-            }
+            let lanes = &mut wave.v[0][..active as usize];
+            number(lanes, &mut item, extent, kernel.work_item_id);
             wave.set_pair(
                 code::EXEC,
                 if active >= 64 {
@@ -181,14 +175,28 @@ impl<const L: usize> Workgroup<L> {
     }
 }
 
-/// Step to the work item after `item`: x first, then y.
-fn next(item: &mut [u32; 3], extent: [u32; 3]) {
-    for (at, extent) in item.iter_mut().zip(extent) {
-        *at += 1;
-        if *at < extent {
-            return;
+/// Packed work item ids, from `item` on, x first, then y; `dimensions` beside x were asked for, others are zero.
+fn number(lanes: &mut [u32], item: &mut [u32; 3], extent: [u32; 3], dimensions: u32) {
+    let mut left = lanes;
+    while !left.is_empty() {
+        let [x, y, z] = *item;
+        let row = (extent[0].saturating_sub(x)).max(1) as usize;
+        let (row, rest) = left.split_at_mut(row.min(left.len()));
+        let y = if dimensions >= 1 { y } else { 0 };
+        let z = if dimensions >= 2 { z } else { 0 };
+        let first = x | (y << 10) | (z << 20);
+        for (lane, n) in row.iter_mut().zip(0..) {
+            *lane = first + n;
         }
-        *at = 0;
+        let count = row.len() as u32;
+        left = rest;
+        item[0] += count;
+        if item[0] >= extent[0] {
+            (item[0], item[1]) = (0, item[1] + 1);
+        }
+        if item[1] >= extent[1] {
+            (item[1], item[2]) = (0, item[2] + 1);
+        }
     }
 }
 
