@@ -90,10 +90,6 @@ impl Processor {
         let read = self.read.word64(0)?;
         let ring = self.ring.words32(self.packets as usize * 16)?;
         while !self.stopped() {
-            if self.fake.paused.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(1));
-                continue;
-            }
             std::thread::yield_now();
             let bell = self.fake.doorbells.word64(self.bell);
             let rung = bell.map_or(u64::MAX, |bell| bell.load(Ordering::Acquire));
@@ -105,6 +101,11 @@ impl Processor {
             let slot = &ring[first..first + 16];
             let header = slot[0].load(Ordering::Acquire);
             if header as u8 == aql::TYPE_INVALID {
+                continue;
+            }
+            // Once a packet is there: who paused before submitting it finds it where it is.
+            if self.fake.paused.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
             let mut words = [header; 16];
