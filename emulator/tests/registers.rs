@@ -145,6 +145,18 @@ fn hdp_flushes_go_where_the_driver_put_them() {
     assert_eq!(guest.findings().len(), 3);
 }
 
+/// A program keeps the page mapped while the device is reset, which hides the flushes until the driver shows them again.
+#[test]
+fn flushes_that_are_not_shown_are_no_registers_and_nobodys_fault() {
+    let guest = Guest::new(&[]);
+    guest.device.write(0x1a000, 0);
+    assert_eq!(guest.device.read(0x1a004), 0);
+    guest.write(Block::Nbio, "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL", 0x1a000);
+    guest.device.reset_function();
+    guest.device.write(0x1a000, 0);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+}
+
 /// Linux, `hdp_v4_0_init_registers`.
 #[test]
 fn hdp_4_flushes_only_when_it_is_set_up() {

@@ -244,6 +244,12 @@ impl Nbio {
         self.hdp_flushes().any(|at| at / PAGE == offset / PAGE)
     }
 
+    /// Whether a byte offset of BAR5 is in the page where flushes may appear, and none has been shown there yet, or none
+    /// again after a reset. Nothing answers there. Whoever flushes can't know of a reset: programs keep the page mapped.
+    pub fn is_empty_hole(&self, offset: u64) -> bool {
+        offset / PAGE == self.wiring.hole / PAGE && self.hdp_flushes().next().is_none()
+    }
+
     fn hdp_flushes(&self) -> impl Iterator<Item = u64> + '_ {
         let names = [
             "BIF_BX0_REMAP_HDP_MEM_FLUSH_CNTL",

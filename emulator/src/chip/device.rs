@@ -162,6 +162,7 @@ impl Device {
                 }
             },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => 0,
+            Target::Unknown if self.blocks.nbio.is_empty_hole(offset) => 0,
             Target::Unknown if offset == SCRATCH_7_AT_FIRST => 0,
             Target::Unknown if self.is_programs(offset) => self.strayed("read"),
             Target::Unknown => {
@@ -202,6 +203,7 @@ impl Device {
                 }
             },
             Target::Unknown if self.blocks.nbio.is_hdp_flush(offset) => self.soc.memory.flush_hdp(),
+            Target::Unknown if self.blocks.nbio.is_empty_hole(offset) => {}
             Target::Unknown if self.is_programs(offset) => {
                 self.strayed("write");
             }
@@ -413,7 +415,8 @@ impl Device {
 
     /// Whether a byte offset of BAR5 is in a page that programs map.
     pub fn is_programs(&self, offset: u64) -> bool {
-        self.blocks.nbio.is_hdp_page(offset)
+        let nbio = &self.blocks.nbio;
+        nbio.is_hdp_page(offset) || nbio.is_empty_hole(offset)
     }
 
     fn strayed(&self, what: &str) -> u32 {
