@@ -147,12 +147,24 @@ impl SecondLevel {
         }
     }
 
+    /// Loses what memory does not have yet, as a reset of the device does.
+    pub fn lose(&self) {
+        for part in &self.parts {
+            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+            self.forget(&mut part);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.lines.load(Ordering::Acquire) == 0
     }
 
     fn empty(&self, part: &mut Part) {
         part.values().for_each(Line::write_back);
+        self.forget(part);
+    }
+
+    fn forget(&self, part: &mut Part) {
         self.lines.fetch_sub(part.len(), Ordering::AcqRel);
         part.clear();
     }

@@ -190,21 +190,37 @@ fn release_mem_writes_back_what_it_is_told_to() {
     rig.clean();
 }
 
-#[test]
-fn a_queue_that_leaves_holds_nothing_back() {
-    let rig = Rig::new();
-    let p = Process::saving(&rig, 0x8001);
+/// What memory has of a kernel's sums after a packet that releases nothing, and something else.
+fn kept_after(rig: &Rig, then: impl FnOnce()) -> (Vec<u32>, Vec<u32>) {
+    let p = Process::saving(rig, 0x8001);
     let q = Queue::new(&p, 0x800, 64);
     let signal = p.signal(0);
     let (packet, sums, expected) = vadd(&p, ITEMS as u32, 1, signal);
     hold_back(&p, sums);
-    run(&rig, &[(&p, &[&q])]);
+    run(rig, &[(&p, &[&q])]);
     let header = packet.get(K::HEADER) as u16 & !(3 << 11);
     q.push(packet.with(K::HEADER, header).0);
     p.wait(signal);
     assert_eq!(p.words(sums, ITEMS), [0; ITEMS]);
-    rig.unmap();
-    rig.fence();
-    assert!(p.words(sums, ITEMS) == expected);
+    then();
+    (p.words(sums, ITEMS), expected)
+}
+
+#[test]
+fn a_queue_that_leaves_holds_nothing_back() {
+    let rig = Rig::new();
+    let (memory, expected) = kept_after(&rig, || {
+        rig.unmap();
+        rig.fence();
+    });
+    assert!(memory == expected);
     rig.clean();
+}
+
+/// By then the memory may be somebody else's.
+#[test]
+fn a_reset_loses_what_is_held_back() {
+    let rig = Rig::new();
+    let (memory, _) = kept_after(&rig, || rig.device.reset_function());
+    assert_eq!(memory, [0; ITEMS]);
 }

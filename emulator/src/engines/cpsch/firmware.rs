@@ -131,8 +131,8 @@ impl Firmware {
         }
     }
 
-    fn drop_all(&mut self) {
-        self.mec.drop_all();
+    fn lose_all(&mut self) {
+        self.mec.lose_all();
         self.forget_lists();
     }
 
@@ -213,13 +213,13 @@ impl runner::Firmware for Firmware {
     }
 
     fn reset(&mut self) {
-        self.drop_all();
+        self.lose_all();
         for xcc in self.shared.xccs() {
             *self.shared.regs(xcc) = super::start_up(&*self.env, &self.shared.facts, xcc);
         }
     }
 
     fn end(&mut self) {
-        self.drop_all();
+        self.lose_all();
     }
 }

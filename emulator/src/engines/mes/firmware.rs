@@ -418,6 +418,7 @@ impl runner::Firmware for Firmware {
     }
 
     fn reset(&mut self) {
+        self.mec.lose_all();
         self.drop_all();
         *self.shared.regs() = self.shared.start_up();
     }
@@ -429,6 +430,6 @@ impl runner::Firmware for Firmware {
     }
 
     fn end(&mut self) {
-        self.mec.drop_all();
+        self.mec.lose_all();
     }
 }

@@ -147,6 +147,11 @@ impl Units {
         self.second.iter().for_each(|second| second.write_back());
     }
 
+    /// All second-level caches lose what memory does not have yet, as in a reset of the device.
+    pub fn lose(&self) {
+        self.second.iter().for_each(|second| second.lose());
+    }
+
     /// Writes the second-level cache of an XCC back.
     pub fn write_back_of(&self, xcc: u8) {
         if let Some(second) = self.second.get(usize::from(xcc)) {

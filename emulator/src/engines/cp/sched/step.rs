@@ -147,6 +147,18 @@ impl Mec {
         }
     }
 
+    /// The device is reset, or ends: besides the queues, what caches hold back is lost. Its memory may be somebody
+    /// else's by now.
+    pub fn lose_all(&mut self) {
+        for xcc in 0..self.facts.xccs {
+            for slot in self.generation.slots.all() {
+                self.kill(slot.on(xcc));
+            }
+        }
+        self.units.lose();
+        self.drop_all();
+    }
+
     /// Forgets all queues and processes; waits for the workers' turns to end.
     pub fn drop_all(&mut self) {
         self.turns = Turns::default();
@@ -174,13 +186,21 @@ impl Mec {
 
     /// Drops a queue as it is, writing nothing back.
     pub fn drop_queue(&mut self, slot: Slot) {
-        if let Some(h) = self.hqd(slot) {
-            h.launched.set_all(Go::Kill);
-            while !h.launched.is_idle() {
-                std::thread::sleep(LOOK);
-            }
+        if self.kill(slot) {
             self.release(slot, false);
         }
+    }
+
+    /// Kills a queue's waves and waits for the workers' turns to end. Says whether there is a queue.
+    fn kill(&mut self, slot: Slot) -> bool {
+        let Some(h) = self.hqd(slot) else {
+            return false;
+        };
+        h.launched.set_all(Go::Kill);
+        while !h.launched.is_idle() {
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 }
 
