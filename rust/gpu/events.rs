@@ -11,7 +11,12 @@
 //! Troubles of one kind and queue that nobody has acted on yet are one: their errors are joined. So
 //! nothing is lost, and no more can wait than processes have queues, whatever programs do.
 //!
-//! Lock order: the waiting troubles' mutex is a leaf, held for a look only.
+//! A debugger hears of a page fault before it hears of errors that came later, as upstream, where one work item takes
+//! all of a GPU's interrupts in turn. AMD's debugger library relies on it: of a wave that it lets go on with a memory
+//! violation it passes the fault on only if it has heard of it (ROCdbgapi, `wave_t::set_state`), and ROCr tells
+//! a program of such a wave by the fault alone.
+//!
+//! Lock order: telling -> the debugger's session. The waiting troubles' mutex is a leaf, held for a look only.
 
 use super::{
     Gpu,
@@ -71,11 +76,14 @@ enum Trouble {
 /// By what troubles are one: the kind, the process, and the queue's doorbell.
 type Key = (u8, Pasid, u32);
 
+/// The kind of page faults.
+const FAULT: u8 = 1;
+
 impl Trouble {
     fn key(&self) -> Key {
         match self {
             Self::Signal { pasid, .. } => (0, *pasid, 0),
-            Self::Evict(fault) => (1, fault.pasid, 0),
+            Self::Evict(fault) => (FAULT, fault.pasid, 0),
             Self::Stop(error) => (2, error.pasid, error.doorbell_id),
             Self::Report(error) => (3, error.pasid, error.doorbell_id),
             Self::ReportOrSignal(error, ..) => (4, error.pasid, error.doorbell_id),
@@ -115,6 +123,9 @@ fn join_ids(id: &mut u32, bits: &mut u32, more: u32, more_bits: u32) {
 struct Waiting {
     #[pin]
     troubles: Mutex<RBTree<Key, Trouble>>,
+    /// Held while a debugger is told of a page fault.
+    #[pin]
+    telling: Mutex<()>,
 }
 
 impl Waiting {
@@ -133,6 +144,10 @@ impl Waiting {
     fn take(&self, key: &Key) -> Option<Trouble> {
         let removed = self.troubles.lock().remove_node(key);
         Some(removed?.to_key_value().1)
+    }
+
+    fn look(&self, key: &Key) -> Option<Trouble> {
+        self.troubles.lock().get(key).copied()
     }
 }
 
@@ -155,6 +170,7 @@ impl WorkItem for Case {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
+        this.tell_debugger();
         // What comes from here on makes a case of its own.
         if let Some(trouble) = this.waiting.take(&this.key) {
             act(&this.gpu, &*this.user, trouble);
@@ -162,10 +178,23 @@ impl WorkItem for Case {
     }
 }
 
+impl Case {
+    /// If the process has a debugger that wants to hear of page faults, tells it of the one that waits, if one does.
+    /// Nothing more is to be done for that then.
+    fn tell_debugger(&self) {
+        let key = (FAULT, self.key.1, 0);
+        let _telling = self.waiting.telling.lock();
+        if let Some(Trouble::Evict(fault)) = self.waiting.look(&key) {
+            if self.user.is_debugged_fault(&self.gpu, &fault) {
+                self.waiting.take(&key);
+            }
+        }
+    }
+}
+
 fn act(gpu: &Gpu, user: &dyn Upcalls, trouble: Trouble) {
     match trouble {
         Trouble::Signal { pasid, id, bits } => user.signal(gpu, pasid, id, bits),
-        Trouble::Evict(fault) if user.is_debugged_fault(gpu, &fault) => {}
         // `kfd_process_vm_fault`: the process' queues are taken off, then it hears of it.
         Trouble::Evict(fault) => {
             if let Err(error) = gpu.scheduler().evict_pasid(fault.pasid) {
@@ -295,7 +324,10 @@ impl Acting {
     pub(super) fn new(gpu: &Arc<Gpu>, user: &Arc<dyn Upcalls>) -> Result<Self> {
         let troubles = RBTree::new();
         let waiting = Arc::pin_init(
-            pin_init!(Waiting { troubles <- new_mutex!(troubles, "rkfd troubles") }),
+            pin_init!(Waiting {
+                troubles <- new_mutex!(troubles, "rkfd troubles"),
+                telling <- new_mutex!((), "rkfd telling"),
+            }),
             GFP_KERNEL,
         )?;
         let sink = Sink {

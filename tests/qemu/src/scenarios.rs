@@ -10,6 +10,7 @@ mod conformance;
 mod costs;
 mod course;
 pub mod debug;
+mod debuggers;
 mod dispatch;
 mod faults;
 mod fuzz;
@@ -70,6 +71,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(faults::all());
     all.extend(cold::all());
     all.extend(hung::all());
+    all.extend(debuggers::all());
     all.extend(reset::all());
     all.extend(sensors::all());
     all.extend(mes::all());

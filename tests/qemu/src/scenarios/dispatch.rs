@@ -33,7 +33,6 @@ pub fn all() -> Vec<Scenario> {
         why(),
         top(),
         preempted(),
-        debugged(),
         peeks(),
         copies(),
         commands(),
@@ -505,33 +504,6 @@ fn preempted() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .on_all_shapes()
-}
-
-/// The program that is debugged is killed with a wave that trapped.
-fn debugged() -> Scenario {
-    Scenario::new(
-        "debugged",
-        "a program debugs another: its runtime, a queue suspended in a kernel, a watch, a trap, its death",
-    )
-    .bin("rkfd-programs", "debugged")
-    .kernel("spin", 3)
-    .kernel("illegal", 3)
-    .kernel("vadd", 3)
-    .programs_fault()
-    .steps([
-        Step::insmod(MODULE),
-        Step::run(
-            "debugged",
-            180,
-            &[
-                "/bin/debugged",
-                "/kernels/spin-O3.co",
-                "/kernels/illegal-O3.co",
-                "/kernels/vadd-O3.co",
-            ],
-        ),
-        Step::Rmmod("rkfd".into()),
-    ])
 }
 
 /// The driver is unbound at the end, which the program looks at, and bound again.

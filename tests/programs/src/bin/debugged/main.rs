@@ -7,10 +7,13 @@
 //! their program counters. It resumes the queue, watches an address that a wave touches, has waves begin halted, hears
 //! of a trap before the program does, and passes it on. It leaves, comes back, and outlives the program's death.
 //!
+//! `debugged SPIN ILLEGAL order`: the debugger again. It hears of a page fault before an error that came later.
+//!
 //! `debugged SPIN ILLEGAL target`: the other one. It does what it reads line by line, and answers each line with
 //! one.
 
 mod debugger;
+mod order;
 mod target;
 
 use debugger::Debugger;
@@ -273,8 +276,18 @@ fn debugger() -> Result<(), Failure> {
     add.verify()
 }
 
+fn order() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let mut other = Other::start([argument(1)?, argument(2)?, "target".into()])?;
+    let debugger = Debugger::new(other.pid())?;
+    handshake(&debugger, &mut other)?;
+    order::hears_in_order(&gpu, &debugger, &mut other)?;
+    other.kill()
+}
+
 fn main() -> ExitCode {
     match std::env::args().nth(3).as_deref() {
+        Some("order") => report("debugged", order),
         Some("target") => match target::run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {

@@ -2,6 +2,7 @@
 
 //! The program that is debugged.
 
+use super::order::Misdeeds;
 use super::{kfd, load, lost, SOON};
 use rkfd::{Buffer, Gpu, Kernel, Module, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
@@ -18,16 +19,20 @@ pub const TOUCHING: u32 = 32;
 /// What the runtime declares.
 pub const R_DEBUG: u64 = 0x1234_5678;
 
+/// An address at which nothing is mapped.
+pub const NOWHERE: u64 = 0x1234_0000_0000;
+
 /// What the debugged program has at a time.
-struct Target {
+pub struct Target {
     kfd: File,
-    gpu: Gpu,
-    spin: Module,
+    pub gpu: Gpu,
+    pub spin: Module,
     traps: Kernel,
     queue: Option<Queue>,
     spinning: Option<Spin>,
     trapping: Option<(Queue, Submission, Buffer<u64>, Signal)>,
     touching: Vec<Touching>,
+    misdeeds: Option<Misdeeds>,
 }
 
 /// A kernel that counts its work-items in a word, and ends at once.
@@ -50,6 +55,7 @@ impl Target {
             spinning: None,
             trapping: None,
             touching: Vec::new(),
+            misdeeds: None,
         })
     }
 
@@ -68,6 +74,16 @@ impl Target {
             "place" => self.place(),
             "touch" => self.touch(),
             "touched" => self.touched(),
+            "prepare" => {
+                self.misdeeds = Some(Misdeeds::prepare(self)?);
+                Ok("prepared".into())
+            }
+            "misbehave" => {
+                let mut misdeeds = self.misdeeds.take().ok_or_else(lost)?;
+                misdeeds.happen(self)?;
+                self.misdeeds = Some(misdeeds);
+                Ok("done".into())
+            }
             _ => Err(Failure::new(format_args!("{line:?} is no request"))),
         }
     }
