@@ -109,10 +109,17 @@ impl From<Failure> for Error {
 #[derive(Clone, Copy)]
 pub(super) struct Refusal(u32);
 
+impl Refusal {
+    /// Whether MES has said nothing of the command, which it may have carried out or not.
+    pub(super) fn is_silent(self) -> bool {
+        self.0 >> 31 == 0
+    }
+}
+
 impl kernel::fmt::Display for Refusal {
     fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
         let byte = |shift: u32| self.0 >> shift & 0xff;
-        if self.0 >> 31 == 0 {
+        if self.is_silent() {
             return write!(f, "no reason given");
         }
         write!(

@@ -100,6 +100,12 @@ impl State<Mes> {
                 }
                 Err(error)
             }
+            // As upstream does after each failure.
+            Err(Failure::Refused(refusal)) if refusal.is_silent() => {
+                queue.enter(QueueState::Hung)?;
+                self.lose(parts);
+                Err(report(parts, "ADD_QUEUE", Failure::Refused(refusal)))
+            }
             Err(failure) => {
                 queue.enter(QueueState::Disabled)?;
                 Err(report(parts, "ADD_QUEUE", failure))
