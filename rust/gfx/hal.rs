@@ -66,6 +66,8 @@ pub(crate) struct Registers {
     pub(super) capture_clock: AnyReg,
     pub(super) clock_low: AnyReg,
     pub(super) clock_high: AnyReg,
+    /// Whether the run list controller runs.
+    pub(super) rlc_runs: AnyField<1>,
     /// Asks the run list controller for something, and for what: 1, for its safe mode.
     pub(super) safe_command: AnyField<1>,
     pub(super) safe_message: AnyField<4>,
@@ -101,6 +103,7 @@ macro_rules! registers {
             capture_clock: $gc::RLC_CAPTURE_GPU_CLOCK_COUNT.any(),
             clock_low: $gc::RLC_GPU_CLOCK_COUNT_LSB.any(),
             clock_high: $gc::RLC_GPU_CLOCK_COUNT_MSB.any(),
+            rlc_runs: $gc::RLC_CNTL.field($gc::RLC_CNTL::RLC_ENABLE_F32),
             safe_command: $gc::RLC_SAFE_MODE.field($gc::RLC_SAFE_MODE::CMD),
             safe_message: $gc::RLC_SAFE_MODE.field($gc::RLC_SAFE_MODE::MESSAGE),
             first_of_hqd: $gc::CP_MQD_BASE_ADDR.any(),

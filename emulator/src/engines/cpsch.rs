@@ -213,6 +213,10 @@ impl IpBlock for Cp {
             drop(regs);
             return shared.waves.read(self.xcc, chosen, GFX9_4_3.waves);
         }
+        if reg.reg.name == "RLC_CNTL" {
+            drop(regs);
+            return Ok(shared.rlc_runs(self.xcc).into());
+        }
         if is_counters(reg) {
             drop(regs);
             let value = shared.counters.read(self.xcc, reg, chosen[0]);

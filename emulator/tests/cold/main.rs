@@ -472,6 +472,7 @@ fn engines_are_halted_and_start_only_with_firmware() {
     assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 1);
     gc(&guest, "RLC_CNTL", 1);
     guest.expect_violation("the run list controller starts without firmware");
+    assert_eq!(guest.read_indirect(Block::Gc, "RLC_CNTL"), 0);
     gc(&guest, "RLC_SAFE_MODE", 3);
     guest.expect_violation("no run list controller runs that could answer");
 }
@@ -489,6 +490,7 @@ fn firmware_comes_through_the_engines_ports() {
     assert_eq!(guest.read_indirect(Block::Gc, "RLC_GPM_UCODE_ADDR"), 0x2003);
     gc(&guest, "RLC_GPM_UCODE_ADDR", 77);
     gc(&guest, "RLC_CNTL", 1);
+    assert_eq!(guest.read_indirect(Block::Gc, "RLC_CNTL"), 1);
     gc(&guest, "RLC_SAFE_MODE", 3);
     let code = BASE + BUFFER;
     gc(&guest, "CP_CPC_IC_BASE_LO", code as u32);
