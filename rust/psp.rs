@@ -193,8 +193,8 @@ impl Psp {
         self.load(firmware::REG_LIST, list.unwrap_or_default())
     }
 
-    /// The processor was reset: what it had of the driver's, it has no more.
-    pub(crate) fn abandon(mut self) {
+    /// The processor was reset: what it had of the driver's, it has no more. Or it reads no memory any more.
+    pub(crate) fn abandon(&mut self) {
         self.ring.abandon();
     }
 

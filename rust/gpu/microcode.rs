@@ -194,11 +194,17 @@ impl Microcode {
 }
 
 impl Step for Microcode {
-    fn again(&self, files: &AnySet) -> Result {
-        let before = self.loaded.lock().take();
-        if let Some(psp) = before {
+    /// The security processor reads its ring in memory.
+    fn give_up(&self) {
+        if let Some(psp) = &mut *self.loaded.lock() {
             psp.abandon();
         }
+    }
+
+    fn again(&self, files: &AnySet) -> Result {
+        self.give_up();
+        let before = self.loaded.lock().take();
+        drop(before);
         match files {
             AnySet::Direct(files) => self.start(files),
             AnySet::Autoload(files) => {

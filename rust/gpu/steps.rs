@@ -30,6 +30,10 @@ pub(super) trait Step: Send + Sync {
     ///
     /// As when it was made first.
     fn again(&self, files: &AnySet) -> Result;
+
+    /// The device couldn't be reset, and reads no memory any more: whoever would answer through memory isn't to be asked
+    /// when the step is undone.
+    fn give_up(&self) {}
 }
 
 /// The steps so far.
@@ -61,6 +65,11 @@ impl Steps {
     /// Those of the first that fails.
     pub(super) fn again(&self, files: &AnySet) -> Result {
         self.0.iter().try_for_each(|step| step.again(files))
+    }
+
+    /// The device couldn't be reset, and reads no memory any more.
+    pub(super) fn give_up(&self) {
+        self.0.iter().for_each(|step| step.give_up());
     }
 }
 

@@ -65,7 +65,8 @@ impl Method for Whole {
         let files = microcode::load_files(gpu.device(), &gpu.regs, versions, true)?;
         let processor = psp::hal(versions.gc).interface().ok_or(EOPNOTSUPP)?;
         sdma.stop();
-        reset_device(&gpu.dev, &gpu.regs, master, smu, processor)?;
+        reset_device(&gpu.dev, &gpu.regs, master, smu, processor)
+            .inspect_err(|_| steps.give_up())?;
         steps.again(&files)
     }
 }
