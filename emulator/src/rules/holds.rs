@@ -18,9 +18,11 @@ pub enum Go {
     On(Option<Effect>),
 }
 
-/// Decisions, one for each place where things wait.
+/// Decisions, one for each place where things wait. Of more than [`MOST`], those that went on are forgotten.
 #[derive(Default)]
 pub struct Holds(HashMap<u64, Held>);
+
+const MOST: usize = 4096;
 
 struct Held {
     /// Which of the place's things.
@@ -50,6 +52,10 @@ impl Holds {
             since: Instant::now(),
             changes: rules.changes(),
         };
+        if self.0.len() >= MOST {
+            let waits = |held: &Held| matches!(held.effect, Some(Effect::Hang | Effect::Late(_)));
+            self.0.retain(|_, held| waits(held));
+        }
         self.0.insert(place, held);
         match effect {
             Some(Effect::Hang | Effect::Late(_)) => Go::Wait,

@@ -267,7 +267,9 @@ impl Mec {
         let keys = h.keys();
         let event = Event::of(Kind::Dispatch).with(&keys);
         let env = self.env.clone();
-        match self.holds.ask(env.rules(), h.q.mqd, at, &event) {
+        // Another process may have a queue with the same MQD later.
+        let place = h.q.mqd ^ (u64::from(h.owner.pasid) << 48);
+        match self.holds.ask(env.rules(), place, at, &event) {
             Go::Wait => return Ok(false),
             Go::First(Effect::Fail(_)) => {
                 let what = "AQL dispatch: refused by a rule";
