@@ -258,7 +258,11 @@ fn gone(name: &'static str, when: &[&str]) -> Scenario {
         .step(Step::sh(
             "goes",
             240,
-            &format!("{add} timeout 150 $VADD >/tmp/out; [ $? -le 1 ]"),
+            // Nothing says that the device is gone: a program that only waits learns it when another one asks for something.
+            &format!(
+                "{add} timeout 150 $VADD >/tmp/out & first=$!; sleep 8; \
+                 timeout 60 $VADD >/tmp/second; wait $first; [ $? -le 1 ]"
+            ),
         ))
         .step(Step::sh(
             "gone",
