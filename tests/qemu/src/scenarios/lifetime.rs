@@ -100,6 +100,11 @@ fn sharing() -> Scenario {
     scenario
         .step(Step::run("userptr", 90, &["/bin/userptr", VADD]))
         .step(Step::run(
+            "userptr-many",
+            90,
+            &["/bin/userptr", VADD, "many"],
+        ))
+        .step(Step::run(
             "userptr-gone",
             90,
             &["/bin/userptr", VADD, "gone"],
