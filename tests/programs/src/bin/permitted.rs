@@ -4,6 +4,8 @@
 //! that opens /dev/kfd there has no such GPU (`kfd_devcgroup_check_permission`).
 //!
 //! `permitted GROUP`, a folder of a cgroup of version 2
+//!
+//! `permitted GROUP forbid MINOR`: only forbids the group the DRM node with that number.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -30,7 +32,19 @@ fn read(file: &str) -> Result<String, Option<i32>> {
     fs::read_to_string(Path::new(NODES).join(file)).map_err(|e| e.raw_os_error())
 }
 
+/// Forbids a cgroup the DRM node with a number.
+fn forbid(group: &str, minor: u32) -> Result<(), Failure> {
+    let raw = |error: i32| Failure::new(format_args!("errno {error}"));
+    // O_DIRECTORY.
+    let folder = open_with(group, 0o200000).map_err(raw)?;
+    forbid_minor(&folder, minor).map_err(raw)
+}
+
 fn run() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [group, _, minor] = &arguments[..] {
+        return forbid(group, minor.parse().map_err(Failure::new)?);
+    }
     let group = std::env::args().nth(1).unwrap_or_default();
     let id = read("1/gpu_id").map_err(|e| Failure::new(format_args!("gpu_id: {e:?}")))?;
     let id: u32 = id.trim().parse().map_err(Failure::new)?;
@@ -42,10 +56,7 @@ fn run() -> Result<(), Failure> {
     let minor: u32 = minor.parse().map_err(Failure::new)?;
     check("the render node can be seen", major(&render).is_ok())?;
 
-    let raw = |error: i32| Failure::new(format_args!("errno {error}"));
-    // O_DIRECTORY.
-    let folder = open_with(&group, 0o200000).map_err(raw)?;
-    forbid_minor(&folder, minor).map_err(raw)?;
+    forbid(&group, minor)?;
     let pid = std::process::id().to_string();
     fs::write(format!("{group}/cgroup.procs"), pid).map_err(Failure::new)?;
 

@@ -29,7 +29,7 @@ const MODULES: [&str; 4] = [
 ];
 
 /// The programs that use HIP; each prints `NAME: PASSED`.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 22] = [
     "devicequery",
     "vectoradd",
     "reduction",
@@ -48,6 +48,10 @@ const PROGRAMS: [&str; 18] = [
     "assert",
     "graph",
     "masks",
+    "priorities",
+    "heap",
+    "exported",
+    "ipc",
 ];
 
 /// Programs that use ROCm's libraries; as those above. Not every ROCm that Debian has brings them.
@@ -63,8 +67,20 @@ const LIBRARIES: [&str; 7] = [
 
 /// Copies by shaders instead of the copy engine.
 const NO_SDMA: &str = "HSA_ENABLE_SDMA=0";
+/// ROCm 6 shares memory between processes by requests that only AMD's own driver has, if it isn't told to take DMA-bufs as
+/// ROCm 7 does.
+const BY_DMA_BUF: &str = "HSA_ENABLE_IPC_MODE_LEGACY=0";
 /// Waiting for signals by looking at them instead of by interrupts.
 const NO_INTERRUPTS: &str = "HSA_ENABLE_INTERRUPT=0";
+
+/// The number of the group that has the nodes in `rocm-users`, as `render` has them by udev's rules.
+const RENDER: &str = "109";
+const NODES: &str =
+    "for node in /dev/kfd /dev/dri/renderD*; do chgrp 109 $node && chmod 660 $node || exit; done; \
+    ls -l /dev/kfd /dev/dri";
+/// Cgroups: two that may not use a second GPU's render node, one that may not use the first one's.
+const GROUPS: &str = "mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && cd /tmp/groups && \
+    mkdir one two none && permitted one forbid 129 && permitted two forbid 129 && permitted none forbid 128";
 
 /// Seconds for one program. The first of a boot reads the compiler from the host and compiles, and
 /// the host may be busy; what takes as long as this hangs.
@@ -109,6 +125,7 @@ impl Rocm {
             self.scenario("rocm-two", "two processes at once")
                 .step(two("vectoradd", "reduction"))
                 .step(two("streams", "atomics")),
+            self.users(chip),
             self.again("rocm-again", 2, chip),
             self.again("rocm-again-one-cpu", 1, chip),
         ];
@@ -297,6 +314,58 @@ impl Rocm {
             .steps(look_around(chip))
     }
 
+    /// As users of the group that has the nodes, in containers whose cgroups forbid another GPU. Who isn't in the group, or whose
+    /// cgroup forbids this one, has no GPU.
+    fn users(&self, chip: &Chip) -> Scenario {
+        let user = |step: Step| match step {
+            Step::Run {
+                name,
+                timeout,
+                status,
+                argv,
+            } => Step::Run {
+                argv: [
+                    &words(&["/bin/rocm", "user", "1001", RENDER, "/tmp/groups/one"]),
+                    &argv[2..],
+                ]
+                .concat(),
+                name,
+                timeout,
+                status,
+            },
+            other => other,
+        };
+        let side_by_side = format!(
+            "rocm user 1001 {RENDER} /tmp/groups/one {PATIENCE} '{}' vectoradd & a=$!; \
+             rocm user 1002 {RENDER} /tmp/groups/two {PATIENCE} '{}' reduction & b=$!; \
+             wait $a; a=$?; wait $b; b=$?; [ $a = 0 ] && [ $b = 0 ]",
+            passed("vectoradd"),
+            passed("reduction")
+        );
+        // HIP's error is the program's end. ROCr makes no events where no GPU is known, and an assertion of its own fails
+        // where it waits for them.
+        let none = |gid: &str, group: &str| {
+            format!(
+                "rocm user 1003 {gid} /tmp/groups/{group} {PATIENCE} hipErrorNoDevice {NO_INTERRUPTS} vectoradd; [ $? = 2 ]"
+            )
+        };
+        self.scenario(
+            "rocm-users",
+            "programs of HIP as users in containers, two at once; others have no GPU",
+        )
+        .bin("rkfd-programs", "permitted")
+        .step(Step::sh("nodes", 60, NODES))
+        .step(Step::sh("groups", 60, GROUPS))
+        .steps(PROGRAMS.map(|name| user(program(name, &[], chip))))
+        .step(Step::sh("two-users", PATIENCE + 20, &side_by_side))
+        .step(Step::sh(
+            "not-in-the-group",
+            PATIENCE + 20,
+            &none("1003", "one"),
+        ))
+        .step(Step::sh("forbidden", PATIENCE + 20, &none(RENDER, "none")))
+    }
+
     fn again(&self, name: &'static str, cpus: u32, chip: &Chip) -> Scenario {
         let mut scenario = self
             .scenario(name, "the same program 20 times in a row")
@@ -340,6 +409,9 @@ fn failed_once_each(outcome: &Outcome) -> Result<(), String> {
 /// Runs a program of `tests/rocm` in the root with ROCm.
 fn program(name: &str, variables: &[&str], chip: &Chip) -> Step {
     let mut words = variables.to_vec();
+    if name == "ipc" {
+        words.push(BY_DMA_BUF);
+    }
     words.push(name);
     if name == "devicequery" {
         words.push(chip.target);
@@ -351,6 +423,10 @@ fn program(name: &str, variables: &[&str], chip: &Chip) -> Step {
 /// The line that a program prints if all results are right.
 fn passed(name: &str) -> String {
     format!("^{name}: PASSED")
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.into()).collect()
 }
 
 fn run(title: &str, pattern: &str, words: &[&str]) -> Step {
