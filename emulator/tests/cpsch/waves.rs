@@ -12,6 +12,7 @@ use crate::rig::Rig;
 use crate::vendor::release;
 use rkfd_emulator_testkit::code::pointers;
 use rkfd_hw::aql::KernelDispatch as K;
+use rkfd_hw::ih::source;
 use rkfd_hw::mqd::v9::ComputeMqd as Mqd;
 use rkfd_hw::pm4::MapProcess;
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -104,6 +105,37 @@ fn waves_that_send_messages_wait_until_they_are_taken() {
     let before = sent();
     rig.write(gc::CP_MEC_CNTL, 0);
     rig.wait("a wave that goes on", || sent() > before);
+    rig.clean();
+}
+
+/// A dispatch doesn't end before what its waves have sent has arrived.
+#[test]
+fn every_message_of_a_wave_arrives() {
+    const WAVES: u32 = 64;
+    let rig = Rig::new();
+    let p = Process::saving(&rig, 0x8001);
+    let q = Queue::new(&p, 0x800, 16);
+    let (mut packet, _) = executing(
+        &p,
+        &[
+            0xbefc_0080, // s_mov_b32 m0, 0
+            0xbf90_0001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+            0xbf81_0000, // s_endpgm
+        ],
+    );
+    let signal = p.signal(0);
+    packet.set(K::GRID_SIZE_X, WAVES * 64);
+    packet.set(K::COMPLETION_SIGNAL, signal);
+    run(&rig, &[(&p, &[&q])]);
+    for n in 0..400 {
+        p.set_value(signal, 1);
+        q.push(packet.0);
+        p.wait(signal);
+        let arrived = std::iter::from_fn(|| rig.interrupt())
+            .filter(|found| found.1 == source::SQ_MESSAGE)
+            .count();
+        assert_eq!(arrived, WAVES as usize, "of dispatch {n}");
+    }
     rig.clean();
 }
 

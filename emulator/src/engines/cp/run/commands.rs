@@ -78,8 +78,14 @@ impl Mec {
         let mut worked = false;
         while let Some(item) = h.launched.items.front() {
             match &item.work {
-                Work::Dispatch(d) if !d.is_idle() || !d.is_finished() => break,
-                Work::Dispatch(d) => self.trace_end(h, 0, &d.clone(), self.env.clock().now()),
+                Work::Dispatch(d) => {
+                    let d = d.clone();
+                    match self.end_of(h, &d) {
+                        End::Failed => return true,
+                        End::NotYet => break,
+                        End::Done => self.trace_end(h, 0, &d, self.env.clock().now()),
+                    }
+                }
                 Work::Release(release) => {
                     if let Err(error) = self.release_mem(h, release) {
                         self.stop_for(h, &error);

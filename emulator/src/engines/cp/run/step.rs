@@ -13,9 +13,7 @@ impl Mec {
         };
         if h.broken {
             // Its packets stand still; what the waves send that they have launched arrives all the same.
-            for dispatch in h.launched.dispatches() {
-                self.pass_on(&h, dispatch);
-            }
+            self.pass_all_on(&h);
         }
         let worked = match h.q.aql {
             true => self.step_aql(&mut h),

@@ -29,14 +29,16 @@ pub(crate) enum End {
 }
 
 impl Mec {
-    /// Passes on what a dispatch's shaders report.
+    /// Passes on what a dispatch's shaders report, all of it before its end is told.
     pub(crate) fn end_of(&mut self, h: &mut Hqd, d: &SplitDispatch) -> End {
+        // Asked before, since a worker may report something until it leaves.
+        let idle = d.is_idle();
         self.pass_on(h, d);
         if d.failure().is_some() {
             // What the other XCCs have of it ends, too.
             d.set(Go::Kill);
         }
-        if !d.is_idle() {
+        if !idle {
             return End::NotYet;
         }
         if let Some((xcc, failure)) = d.failure() {
@@ -71,6 +73,13 @@ impl Mec {
         }
         let data = (self.generation.wave_error)(&failure.fault.kind, failure.fault.wave);
         self.interrupt_on(h, xcc, client::SE0SH, source::SQ_MESSAGE, data);
+    }
+
+    /// Passes on what the shaders of a queue report that itself stands still or goes.
+    pub(crate) fn pass_all_on(&mut self, h: &Hqd) {
+        for dispatch in h.launched.dispatches() {
+            self.pass_on(h, dispatch);
+        }
     }
 
     /// Passes on what shaders report: their messages (s_sendmsg), of which 1 is an interrupt with M0's

@@ -139,6 +139,7 @@ impl Mec {
         let Some(mut h) = self.hqds.get_mut(slot.place()).and_then(Option::take) else {
             return;
         };
+        self.pass_all_on(&h);
         if stop == Stop::Reset {
             h.launched = Launched::default();
             h.buffer = None;
