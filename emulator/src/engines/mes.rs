@@ -207,9 +207,6 @@ impl IpBlock for Mes {
             drop(regs);
             return self.shared.waves.read(0, chosen, GFX12.waves);
         }
-        if reg.reg.name == "RLC_CNTL" {
-            return Ok(is_loaded(&*self.shared.env).into());
-        }
         if is_counters(reg) {
             drop(regs);
             let value = self.shared.counters.read(0, reg, chosen[0]);

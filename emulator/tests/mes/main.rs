@@ -466,3 +466,21 @@ fn the_hub_is_turned_off_after_mes_and_mec() {
     rig.gc("GCVM_CONTEXT0_CNTL", 0);
     assert_eq!(rig.guest.findings(), [""; 0]);
 }
+
+/// `gfx_v12_0_rlc_stop`, `_is_rlc_enabled` and `_set_safe_mode`, whose CMD and MESSAGE are bits 0 and 1.
+#[test]
+fn a_stopped_run_list_controller_answers_nobody() {
+    let rig = Rig::started(&[]);
+    assert_eq!(rig.read("RLC_CNTL"), 1);
+    rig.gc("RLC_SAFE_MODE", 3);
+    assert_eq!(rig.read("RLC_SAFE_MODE") & 1, 0);
+    rig.gc("RLC_SAFE_MODE", 1);
+    rig.gc("RLC_CNTL", 0);
+    assert_eq!(rig.read("RLC_CNTL"), 0);
+    assert_eq!(rig.guest.findings(), [""; 0]);
+    rig.gc("RLC_SAFE_MODE", 3);
+    rig.guest.expect_violation("no run list controller runs");
+    rig.gc("RLC_CNTL", 1);
+    rig.gc("RLC_SAFE_MODE", 3);
+    assert_eq!(rig.read("RLC_SAFE_MODE") & 1, 0);
+}

@@ -239,6 +239,7 @@ impl Regs {
             },
             "CP_MES_GP3_HI" => 0,
             "RLC_SAFE_MODE" => self.safe_mode,
+            "RLC_CNTL" => self.rlc_runs().into(),
             "SH_MEM_BASES" => vmid.sh_mem_bases,
             "SH_MEM_CONFIG" => vmid.sh_mem_config,
             "SPI_GDBG_PER_VMID_CNTL" => vmid.spi_gdbg,
@@ -295,6 +296,7 @@ impl Regs {
                 None => undefined("GRBM_GFX_CNTL selects no compute queue"),
             };
         }
+        let rlc_runs = self.rlc_runs();
         let vmid = self.selected_vmid();
         let bank = self.vmid.get_mut(vmid).ok_or(Refused::NotModelled)?;
         match name {
@@ -302,6 +304,9 @@ impl Regs {
             "CP_MES_CNTL" => return self.write_mes_cntl(value),
             "CP_MES_MSCRATCH_LO" => self.pipe_regs()?.mscratch[0] = value,
             "CP_MES_MSCRATCH_HI" => self.pipe_regs()?.mscratch[1] = value,
+            "RLC_SAFE_MODE" if !rlc_runs => {
+                return undefined("no run list controller runs that could answer");
+            }
             // The request is done at once: CMD reads back clear.
             "RLC_SAFE_MODE" => self.safe_mode = value & !gc::RLC_SAFE_MODE::CMD.mask(),
             "SH_MEM_BASES" => bank.sh_mem_bases = value,
@@ -481,6 +486,12 @@ impl Regs {
 
     fn selected_vmid(&self) -> usize {
         Value::new(self.select).get(gc::GRBM_GFX_CNTL::VMID) as usize
+    }
+
+    /// Whether the run list controller runs: it has its firmware, and nobody has stopped it.
+    fn rlc_runs(&self) -> bool {
+        let control = self.stored.get("RLC_CNTL").unwrap_or(0);
+        self.loaded && control & gc::RLC_CNTL::RLC_ENABLE_F32.mask() != 0
     }
 
     /// Whether the firmware runs on a pipe: it is loaded, not halted, and the pipe is active and
