@@ -282,37 +282,74 @@ impl Handler {
     fn drain(&self) -> Result {
         let mut told = false;
         loop {
-            let count = self.handle(&self.first, &mut told)?;
+            let count = self.handle(&self.first, |entry| {
+                told |= decode::tells_of_second(entry);
+                self.publish_in_order(entry)
+            })?;
             if count > 0 {
                 self.doorbells
                     .ring32(self.hal.doorbell().into(), self.first.lock().read_pointer());
             }
-            let second = self.second.as_ref().filter(|_| told);
             // As much of the one as of the other, so that neither waits for a flood of the other.
-            if let Some(second) = second {
-                told = self.handle(second, &mut false)? > 0;
-                second.lock().hand_back(&self.regs);
-            }
+            told = told && self.handle_second()? > 0;
             if count == 0 && !told {
                 return Ok(());
             }
         }
     }
 
-    /// Handles some entries of a ring, and returns how many; `told` becomes true when one tells of the second ring.
-    fn handle(&self, ring: &Mutex<Ring>, told: &mut bool) -> Result<usize> {
+    /// Handles some entries of the second ring, and returns how many.
+    fn handle_second(&self) -> Result<usize> {
+        let Some(second) = &self.second else {
+            return Ok(0);
+        };
+        let count = self.handle(second, |entry| {
+            self.publish(entry);
+            Ok(())
+        })?;
+        second.lock().hand_back(&self.regs);
+        Ok(count)
+    }
+
+    /// Has some entries of a ring handled, and returns how many.
+    fn handle(
+        &self,
+        ring: &Mutex<Ring>,
+        mut each: impl FnMut(&Entry) -> Result,
+    ) -> Result<usize> {
         let mut batch = [Entry::zeroed(); BATCH];
         let count = ring.lock().take(&self.regs, &self.dev, &mut batch)?;
         // Outside of the ring's lock: the sink takes its own.
         for entry in batch.iter().take(count) {
-            trace::ih_entry_taken(&entry.0);
-            if decode::tells_of_second(entry) {
-                *told = true;
-            } else if let Some((pasid, event)) = decode::decode(self.clients, entry) {
-                self.sink.event(pasid, &event);
-            }
+            each(entry)?;
         }
         Ok(count)
+    }
+
+    /// Publishes an entry of ring 0. An error may follow from a page fault, which is in ring 1 already, and goes first
+    /// then with all that is there.
+    fn publish_in_order(&self, entry: &Entry) -> Result {
+        let event = decode::decode(self.clients, entry);
+        let is_error = event.is_some_and(|(_, event)| event.is_error());
+        if let Some(second) = self.second.as_ref().filter(|_| is_error) {
+            let mut left = second.lock().unread(&self.regs, &self.dev)?;
+            while left > 0 {
+                left = match self.handle_second()? {
+                    0 => 0,
+                    count => left.saturating_sub(count),
+                };
+            }
+        }
+        self.publish(entry);
+        Ok(())
+    }
+
+    /// Passes on what an entry means.
+    fn publish(&self, entry: &Entry) {
+        trace::ih_entry_taken(&entry.0);
+        if let Some((pasid, event)) = decode::decode(self.clients, entry) {
+            self.sink.event(pasid, &event);
+        }
     }
 }
 

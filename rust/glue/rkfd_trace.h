@@ -162,11 +162,12 @@ TRACE_EVENT(rkfd_ih_entry,
 	TP_fast_assign(
 		memcpy(__entry->words, words, sizeof(__entry->words));
 	),
-	TP_printk("client=%u source=%u ring=%u vmid=%u pasid=%u data=%#x,%#x,%#x,%#x",
+	TP_printk("client=%u source=%u ring=%u vmid=%u pasid=%u data=%#x,%#x,%#x,%#x time=%llu",
 		  __entry->words[0] & 0xff, (__entry->words[0] >> 8) & 0xff,
 		  (__entry->words[0] >> 16) & 0xff, (__entry->words[0] >> 24) & 0xf,
 		  __entry->words[3] & 0xffff, __entry->words[4], __entry->words[5],
-		  __entry->words[6], __entry->words[7])
+		  __entry->words[6], __entry->words[7],
+		  __entry->words[1] | (u64)(__entry->words[2] & 0xffff) << 32)
 );
 
 TRACE_EVENT(rkfd_signal,

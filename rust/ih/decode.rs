@@ -51,6 +51,13 @@ pub(crate) enum Event {
     Fault(VmFault),
 }
 
+impl Event {
+    /// Whether it tells of an error that a page fault may have led to.
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self, Self::PacketError(_) | Self::WaveError { .. })
+    }
+}
+
 /// Whether an entry says that there are some in the second ring: IH's own, with the ring's number (`ih_v7_0_self_irq`).
 pub(super) fn tells_of_second(entry: &Entry) -> bool {
     let (client, source) = (entry.get(Entry::CLIENT_ID), entry.get(Entry::SOURCE_ID));

@@ -136,6 +136,16 @@ impl Ring {
         Ok(count)
     }
 
+    /// How many entries wait to be taken.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the device is gone.
+    pub(super) fn unread(&mut self, regs: &Regs, dev: &Handle) -> Result<usize> {
+        let wptr = self.write_pointer(regs, dev)?;
+        Ok(wptr.wrapping_sub(self.rptr) % RING_BYTES / ENTRY_SIZE)
+    }
+
     /// Where reading stands, in bytes.
     pub(super) fn read_pointer(&self) -> u32 {
         self.rptr as u32
