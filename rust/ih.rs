@@ -312,11 +312,7 @@ impl Handler {
     }
 
     /// Has some entries of a ring handled, and returns how many.
-    fn handle(
-        &self,
-        ring: &Mutex<Ring>,
-        mut each: impl FnMut(&Entry) -> Result,
-    ) -> Result<usize> {
+    fn handle(&self, ring: &Mutex<Ring>, mut each: impl FnMut(&Entry) -> Result) -> Result<usize> {
         let mut batch = [Entry::zeroed(); BATCH];
         let count = ring.lock().take(&self.regs, &self.dev, &mut batch)?;
         // Outside of the ring's lock: the sink takes its own.
