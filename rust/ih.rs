@@ -10,7 +10,8 @@
 //! differs between them is in [`Hal`], and what entries mean in [`Clients`].
 //!
 //! On IH 7.0 page faults of the graphics hub go to a second ring, so that a flood of them takes no room from
-//! signals. It raises no interrupt: an entry in the first ring tells of it.
+//! signals. It raises no interrupt: an entry in the first ring tells of it. An error in the first ring may follow from a
+//! fault, so the second is read before one is published.
 
 use crate::{
     bo::Words,
