@@ -27,6 +27,9 @@ use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
 
 mod micro;
+mod names;
+
+use names::{READ_ONLY, STORED};
 
 /// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
 /// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
@@ -46,88 +49,8 @@ pub enum Order {
     Kill(Slot),
 }
 
-/// Registers that are stored and read back.
-const STORED: &[(&str, u32)] = &[
-    ("CPC_PSP_DEBUG", 0),
-    ("CPG_PSP_DEBUG", 0),
-    ("CP_DEBUG", 0),
-    ("CP_DEVICE_ID", 0),
-    ("CP_HQD_GFX_CONTROL", 0),
-    ("CP_INT_CNTL", 0),
-    ("CP_INT_CNTL_RING0", 0),
-    ("CP_MAX_CONTEXT", 0),
-    ("CP_MEC_CNTL", 0),
-    ("CP_MEC_DOORBELL_RANGE_LOWER", 0),
-    ("CP_MEC_DOORBELL_RANGE_UPPER", 0),
-    ("CP_MES_DOORBELL_CONTROL1", 0),
-    ("CP_MES_DOORBELL_CONTROL2", 0),
-    ("CP_MES_DOORBELL_CONTROL3", 0),
-    ("CP_MES_DOORBELL_CONTROL4", 0),
-    ("CP_MES_DOORBELL_CONTROL5", 0),
-    ("CP_PQ_STATUS", 0),
-    ("CP_RB_DOORBELL_RANGE_LOWER", 0),
-    ("CP_RB_DOORBELL_RANGE_UPPER", 0),
-    ("CP_RB_WPTR_POLL_CNTL", 0),
-    // PROC_LSB 0xc: bits 16:12 of a doorbell's address are its page (`mes_v12_0.c`).
-    ("CP_UNMAPPED_DOORBELL", 0xc << 8),
-    ("DB_MEM_CONFIG", 0),
-    // "Default power up value is 1" (`gfx_v12_0_constants_init`).
-    ("DB_RING_CONTROL", 1),
-    ("GB_ADDR_CONFIG", 0),
-    ("GC_USER_RB_BACKEND_DISABLE", 0),
-    ("GC_USER_SHADER_ARRAY_CONFIG", 0),
-    ("GRBM_CNTL", 0),
-    ("GRBM_GC_USER_SA_UNIT_DISABLE", 0),
-    ("GRBM_GFX_INDEX", 0),
-    ("RLC_CGCG_CGLS_CTRL", 0),
-    ("RLC_CGCG_CGLS_CTRL_3D", 0),
-    ("RLC_CGTT_MGCG_OVERRIDE", 0),
-    ("RLC_CNTL", 1),
-    ("RLC_CP_SCHEDULERS", 0),
-    ("RLC_CSIB_ADDR_HI", 0),
-    ("RLC_CSIB_ADDR_LO", 0),
-    ("RLC_CSIB_LENGTH", 0),
-    ("RLC_PG_CNTL", 0),
-    ("RLC_SPM_MC_CNTL", 0),
-    ("RLC_SRM_CNTL", 0),
-    ("SCRATCH_REG0", 0),
-    ("SCRATCH_REG1", 0),
-    ("SCRATCH_REG2", 0),
-    ("SCRATCH_REG3", 0),
-    ("SCRATCH_REG4", 0),
-    ("SCRATCH_REG5", 0),
-    ("SCRATCH_REG6", 0),
-    ("SCRATCH_REG7", 0),
-    ("SQ_IND_INDEX", 0),
-    ("TA_CNTL2", 0),
-    ("TCP_CNTL", 0),
-    ("TCP_WATCH0_ADDR_H", 0),
-    ("TCP_WATCH0_ADDR_L", 0),
-    ("TCP_WATCH1_ADDR_H", 0),
-    ("TCP_WATCH1_ADDR_L", 0),
-    ("TCP_WATCH2_ADDR_H", 0),
-    ("TCP_WATCH2_ADDR_L", 0),
-    ("TCP_WATCH3_ADDR_H", 0),
-    ("TCP_WATCH3_ADDR_L", 0),
-];
-
 /// What SQ_IND_INDEX may have: not vector registers lane by lane, nor one register after the other.
 const PLAIN_INDEX: u32 = gc::SQ_IND_INDEX::WAVE_ID.mask() | gc::SQ_IND_INDEX::INDEX.mask();
-
-/// Registers that the chip sets.
-const READ_ONLY: &[&str] = &[
-    "CC_GC_SHADER_ARRAY_CONFIG",
-    "CC_RB_BACKEND_DISABLE",
-    "CP_MES_GP3_HI",
-    "CP_MES_GP3_LO",
-    "CP_STAT",
-    "GB_ADDR_CONFIG",
-    "GRBM_CC_GC_SA_UNIT_DISABLE",
-    "GRBM_STATUS",
-    "RLC_GPU_CLOCK_COUNT_LSB",
-    "RLC_GPU_CLOCK_COUNT_MSB",
-    "RLC_RLCS_BOOTLOAD_STATUS",
-];
 
 /// What a store to GRBM_SOFT_RESET resets.
 pub struct Resets {
