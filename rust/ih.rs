@@ -305,7 +305,7 @@ impl Handler {
             return Ok(0);
         };
         let count = self.handle(second, |entry| {
-            self.publish(entry);
+            self.publish(entry, decode::decode(self.clients, entry));
             Ok(())
         })?;
         second.lock().hand_back(&self.regs);
@@ -326,8 +326,8 @@ impl Handler {
     /// Publishes an entry of ring 0. An error may follow from a page fault, which is in ring 1 already, and goes first
     /// then with all that is there.
     fn publish_in_order(&self, entry: &Entry) -> Result {
-        let event = decode::decode(self.clients, entry);
-        let is_error = event.is_some_and(|(_, event)| event.is_error());
+        let meaning = decode::decode(self.clients, entry);
+        let is_error = meaning.is_some_and(|(_, event)| event.is_error());
         if let Some(second) = self.second.as_ref().filter(|_| is_error) {
             let mut left = second.lock().unread(&self.regs, &self.dev)?;
             while left > 0 {
@@ -337,14 +337,14 @@ impl Handler {
                 };
             }
         }
-        self.publish(entry);
+        self.publish(entry, meaning);
         Ok(())
     }
 
-    /// Passes on what an entry means.
-    fn publish(&self, entry: &Entry) {
+    /// Passes on what an entry means, to whom it is for.
+    fn publish(&self, entry: &Entry, meaning: Option<(Pasid, Event)>) {
         trace::ih_entry_taken(&entry.0);
-        if let Some((pasid, event)) = decode::decode(self.clients, entry) {
+        if let Some((pasid, event)) = meaning {
             self.sink.event(pasid, &event);
         }
     }
