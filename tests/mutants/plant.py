@@ -3,7 +3,7 @@
 """Plants mutants into a copy of the module's sources: tests/mutants/plant.py COPY
 
 All of them go into one build. Each is a place where the module does one thing less if its number
-is the module's parameter `mutant`, and all else is as it was. So one module holds all mutants, and
+is the module's parameter `mutant`, or one of `also_0` and so on, and all else is as it was. So one module holds all mutants, and
 no list of them is written by hand: they come from the sources' own text, by four rules. A mutant's text
 begins with the function that it is in.
 
@@ -28,18 +28,25 @@ KEYWORDS = re.compile(
     r"(let|return|use|break|continue|pub|mod|const|static|type|if|match|for|while|loop|unsafe|fn|impl"
     r"|where|else|struct|enum|trait|extern|assert\w*!|build_assert!|static_assert!|pr_\w+!|dev_\w+!|macro_rules!|stack_\w+!)\b|#|//|\$"
 )
+# So many can be on beside the first (`MOST` of tests/qemu/src/omissions.rs).
+ALSO = 80
 ROOT = """
-/// Which mutant is on, and which places of mutants were met.
+/// Which mutants are on, and which places of mutants were met.
 pub(crate) mod mutant {
     use kernel::{prelude::*, sync::atomic::{Atomic, Relaxed}};
     const MOST: usize = 8192;
     /// The parameter's value that reports what was met, at the module's end.
     const REPORT: u32 = u32::MAX;
     static MET: [Atomic<u32>; MOST] = [const { Atomic::new(0) }; MOST];
-    static CHOSEN: Atomic<u32> = Atomic::new(0);
+    /// A bit for each that is on.
+    static CHOSEN: [Atomic<u32>; MOST / 32] = [const { Atomic::new(0) }; MOST / 32];
     /// Before anything else: places are met at once.
     pub(crate) fn begin() {
-        CHOSEN.store(crate::module_parameters::mutant.value(), Relaxed);
+        for n in [VALUES] {
+            if let Some(word) = CHOSEN.get(n as usize / 32) {
+                word.store(word.load(Relaxed) | 1 << (n % 32), Relaxed);
+            }
+        }
     }
     #[inline(never)]
     pub(crate) fn on(n: u32) -> bool {
@@ -53,7 +60,8 @@ pub(crate) mod mutant {
         if let Some(met) = MET.get(n as usize) {
             met.store(met.load(Relaxed) | u32::from(differs), Relaxed);
         }
-        if CHOSEN.load(Relaxed) == n { T::default() } else { value }
+        let chosen = CHOSEN.get(n as usize / 32).map_or(0, |word| word.load(Relaxed));
+        if chosen >> (n % 32) & 1 != 0 { T::default() } else { value }
     }
     /// `self`, or what `f` makes of it.
     pub(crate) trait Unless: Sized {
@@ -66,7 +74,7 @@ pub(crate) mod mutant {
     pub(crate) struct Report;
     impl Drop for Report {
         fn drop(&mut self) {
-            if CHOSEN.load(Relaxed) != REPORT {
+            if crate::module_parameters::mutant.value() != REPORT {
                 return;
             }
             for (at, part) in MET.chunks(32).enumerate() {
@@ -79,6 +87,7 @@ pub(crate) mod mutant {
     }
 }
 """
+PARAMETERS = ["mutant", *(f"also_{n}" for n in range(ALSO))]
 
 
 def close(text, at):
@@ -151,17 +160,20 @@ class Planter:
         return "".join(out) + text[done:]
 
     def flags(self, name, text):
-        """`| FLAG` of page-table entries."""
+        """`| FLAG`, `FLAG |` and `else { FLAG }` of page-table entries."""
         lines = text.split("\n")
         for i, line in enumerate(lines):
             if "=>" in line or "const" in line or "matches!" in line or line.strip().startswith("//"):
                 continue
 
             def but(m):
-                n = self.number("flag", name, i + 1, line.strip() + "  -- " + m[1])
-                return f"| crate::mutant::but({n}, {m[1]})" if n else m[0]
+                before, flag, behind = m.groups()
+                n = self.number("flag", name, i + 1, line.strip() + "  -- " + flag)
+                return f"{before}crate::mutant::but({n}, {flag}){behind}" if n else m[0]
 
-            lines[i] = re.sub(r"\| ((?:\w+::)*[A-Z][A-Z0-9_]{2,}\b(?!::)|mtype\([\w:]+\))", but, line)
+            flag = r"((?:\w+::)*[A-Z][A-Z0-9_]{2,}\b(?!::)|(?:\w+::)?mtype\([\w:]+\))"
+            for place in (rf"(\| ){flag}()", rf"(^\s*){flag}( \|)", rf"(else {{ ){flag}( }})"):
+                lines[i] = re.sub(place, but, lines[i])
         return "\n".join(lines)
 
     def statements(self, name, text, original):
@@ -239,11 +251,13 @@ def main():
                 ("    owner: module::Owner,\n}", "    owner: module::Owner,\n    report: mutant::Report,\n}"),
                 ("                owner,\n", "                owner,\n                report: mutant::Report,\n"),
                 ("            // Before any probe", "            mutant::begin();\n            // Before any probe"),
-                ("    params: {\n", '    params: {\n        mutant: u32 { default: 0, description: "Which mutant", },\n'),
+                ("    params: {\n", "    params: {\n" + "".join(
+                    f'        {name}: u32 {{ default: 0, description: "Which mutant", }},\n' for name in PARAMETERS)),
             ):
                 assert text.count(old) == 1, old
                 text = text.replace(old, new)
-            text += ROOT
+            values = ", ".join(f"crate::module_parameters::{name}.value()" for name in PARAMETERS)
+            text += ROOT.replace("VALUES", values)
         to = copy / name
         to.parent.mkdir(parents=True, exist_ok=True)
         # A file that stays as it was is not built anew.
