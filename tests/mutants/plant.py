@@ -235,10 +235,11 @@ def main():
     refused = copy / "refused.txt"
     refused = refused.read_text().splitlines() if refused.exists() else []
     planter = Planter({tuple(line.split("\t")) for line in refused})
-    for path in [TOP / "Kbuild", *sorted(p for d in ("hw", "uapi", "rust") for p in (TOP / d).rglob("*.rs"))]:
+    sources = (p for d in ("hw", "uapi", "rust") for p in (TOP / d).rglob("*") if p.suffix in (".rs", ".c", ".h"))
+    for path in [TOP / "Kbuild", *sorted(sources)]:
         name = str(path.relative_to(TOP))
         text = original = path.read_text()
-        if name.startswith("rust/") and not LEFT_OUT.search(name):
+        if name.startswith("rust/") and path.suffix == ".rs" and not LEFT_OUT.search(name):
             planter.begin(original)
             text = planter.fields(name, text)
             if re.match(r"rust/(gmc|vm|bo)", name):
