@@ -30,6 +30,7 @@ pub mod kernel;
 pub mod kmemleak;
 pub mod kunit;
 pub mod mutants;
+pub mod omissions;
 mod parts;
 pub mod plan;
 pub mod protocol;

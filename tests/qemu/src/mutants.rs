@@ -201,7 +201,11 @@ fn read(list: &Path, equivalents: &Path) -> Result<Vec<Mutant>> {
 }
 
 /// Calls `f` with each, so many at a time: the results, in order.
-fn each<T: Sync, R: Send>(all: &[T], jobs: NonZeroUsize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn each<T: Sync, R: Send>(
+    all: &[T],
+    jobs: NonZeroUsize,
+    f: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..jobs.get() {
@@ -220,14 +224,19 @@ fn each<T: Sync, R: Send>(all: &[T], jobs: NonZeroUsize, f: impl Fn(&T) -> R + S
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The scenario with the module's parameter, which may take as long as `limit`.
-fn with(scenario: &Scenario, parameter: &str, limit: Option<Duration>) -> Scenario {
+/// The scenario with parameters of the module, under a name of its own; a step may take as long as `limit`.
+pub(crate) fn with(
+    scenario: &Scenario,
+    name: &str,
+    parameters: &[String],
+    limit: Option<Duration>,
+) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.shares = false;
     for step in &mut scenario.plan {
         match step {
             Step::Insmod { path, params } if path == crate::scenarios::MODULE => {
-                params.push(parameter.into());
+                params.extend_from_slice(parameters);
             }
             Step::Run { timeout, .. } => *timeout = (*timeout).min(limit.unwrap_or(*timeout)),
             _ => {}
@@ -237,7 +246,7 @@ fn with(scenario: &Scenario, parameter: &str, limit: Option<Duration>) -> Scenar
         scenario.timeout = scenario.timeout.min(limit * 2);
     }
     // Runs of two mutants side by side don't meet.
-    scenario.name = Box::leak(format!("{}-{}", scenario.name, parameter).into_boxed_str());
+    scenario.name = Box::leak(format!("{}-{name}", scenario.name).into_boxed_str());
     scenario
 }
 
@@ -265,7 +274,7 @@ fn bases<'a>(
                 met,
             });
         }
-        let run = with(scenario, REPORT, None);
+        let run = with(scenario, REPORT, &[REPORT.into()], None);
         let outcome = run::run(host, accel, &run, Show::Nothing, &mut |_| {})?;
         let verdict = outcome.judge(&run);
         let of = format!("{} on {}", scenario.name, host.chip);
@@ -321,9 +330,11 @@ fn judge(bases: &[Base<'_>], accel: Accel, mutant: &Mutant) -> Result<Option<Str
     for base in meet {
         // Far more than it takes without a mutant, so that a busy host catches nothing.
         let limit = (base.took * 3 + Duration::from_secs(20)) / base.host.slow.max(1);
+        let parameter = format!("mutant={}", mutant.number);
         let run = with(
             base.scenario,
-            &format!("mutant={}", mutant.number),
+            &parameter,
+            std::slice::from_ref(&parameter),
             Some(limit),
         );
         let outcome = run::run(&base.host, accel, &run, Show::Nothing, &mut |_| {})?;

@@ -21,7 +21,8 @@ use rkfd_vm::suite::{self, Options, Share};
 use rkfd_vm::terminal;
 use rkfd_vm::trace::Trace;
 use rkfd_vm::{
-    emulator, gdb, guest, interactive, mutants, scenarios, Include, Outcome, Scenario, Step,
+    emulator, gdb, guest, interactive, mutants, omissions, scenarios, Include, Outcome, Scenario,
+    Step,
 };
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -132,6 +133,17 @@ enum What {
         /// What decides which ones are drawn.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Run the demo with drivers that leave out what silicon needs: the device has to name it.
+    Omissions {
+        /// Parts of their names.
+        filter: Vec<String>,
+        /// What the planter of mutants listed.
+        #[arg(long, env = "RKFD_MUTANTS")]
+        list: PathBuf,
+        /// What is left out, and what the device has to report.
+        #[arg(long, default_value = "tests/mutants/omissions.txt")]
+        table: PathBuf,
     },
     /// Run programs of Debian's ROCm; ends with `N passed, N failed` for each chip.
     Rocm {
@@ -263,6 +275,18 @@ fn real_main(args: Args) -> Result<bool> {
             let which = (sample, seed, filter.as_slice());
             let lists = (list.as_path(), equivalents.as_path());
             return mutants::run(&host, (chips, accel, jobs), lists, &suite, which);
+        }
+        What::Omissions {
+            filter,
+            list,
+            table,
+        } => {
+            let mut suite = scenarios::all();
+            suite.push(scenarios::demo());
+            let accel = prepare(&host, &args.accel, &suite)?;
+            let jobs = args.jobs.unwrap_or_else(suite::usual_jobs);
+            let lists = (list.as_path(), table.as_path());
+            return omissions::run(&host, (chips, accel, jobs), lists, (&suite, &filter));
         }
         What::Rocm {
             filter,
