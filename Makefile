@@ -20,6 +20,8 @@ help:
 	@echo '               the others of a file or folder'
 	@echo 'make fuzz-decoders each decoder with what libFuzzer finds by coverage; TIME=600: seconds for each; ARGS=pm4: only that one'
 	@echo 'make guards    removes one guard of the module after the other, and shows the test that fails without it'
+	@echo 'make omissions leaves out what only silicon needs, such as flushes and cache controls: the demo has to fail, and'
+	@echo '               the emulated GPU to name what is missing; ARGS=l2: only those with that in their names'
 	@echo 'make mutants   which of the module'"'"'s possible faults the tests notice: a sample, each in a run of its own'
 	@echo '               ARGS="--sample 40 --seed 7", or parts of files or texts'
 	@echo 'make test-noisy all tests three times in a row, with four busy loops beside them'
@@ -127,6 +129,9 @@ faults:
 guards:
 	@tests/guards/run $(ARGS)
 
+omissions:
+	@tests/mutants/run omissions $(ARGS)
+
 mutants:
 	@tests/mutants/run $(ARGS)
 
@@ -204,4 +209,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-kernels test-long fuzz fuzz-decoders faults guards mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-kernels test-long fuzz fuzz-decoders faults guards omissions mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean
