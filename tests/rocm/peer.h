@@ -45,39 +45,33 @@ T hear(const Peer &peer) {
     return what;
 }
 
-// A message of one byte with room for one open file.
-struct Parcel {
-    char byte = 0;
-    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-    iovec data = {&byte, 1};
-    msghdr message = {};
-
-    Parcel() {
-        message.msg_iov = &data;
-        message.msg_iovlen = 1;
-        message.msg_control = space;
-        message.msg_controllen = sizeof space;
-    }
-    Parcel(const Parcel &) = delete;
-};
-
 // Sends an open file.
 static inline void hand(const Peer &peer, int file) {
-    Parcel parcel;
-    cmsghdr *header = CMSG_FIRSTHDR(&parcel.message);
+    char byte = 0, space[CMSG_SPACE(sizeof file)] = {};
+    iovec data = {&byte, 1};
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof file);
     *reinterpret_cast<int *>(CMSG_DATA(header)) = file;
-    must(sendmsg(peer.socket, &parcel.message, 0) == 1, "sendmsg");
+    must(sendmsg(peer.socket, &message, 0) == 1, "sendmsg");
 }
 
-// Receives one.
 static inline int take(const Peer &peer) {
-    Parcel parcel;
-    const bool got = recvmsg(peer.socket, &parcel.message, 0) == 1;
-    must(got && CMSG_FIRSTHDR(&parcel.message), "recvmsg");
-    return *reinterpret_cast<int *>(CMSG_DATA(CMSG_FIRSTHDR(&parcel.message)));
+    char byte, space[CMSG_SPACE(sizeof(int))] = {};
+    iovec data = {&byte, 1};
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    must(recvmsg(peer.socket, &message, 0) == 1 && CMSG_FIRSTHDR(&message), "recvmsg");
+    return *reinterpret_cast<int *>(CMSG_DATA(CMSG_FIRSTHDR(&message)));
 }
 
 // The number of wrong results that the child ended with.

@@ -75,6 +75,9 @@ const NO_INTERRUPTS: &str = "HSA_ENABLE_INTERRUPT=0";
 
 /// The number of the group that has the nodes in `rocm-users`, as `render` has them by udev's rules.
 const RENDER: &str = "109";
+const NODES: &str =
+    "for node in /dev/kfd /dev/dri/renderD*; do chgrp 109 $node && chmod 660 $node || exit; done; \
+    ls -l /dev/kfd /dev/dri";
 /// Cgroups: two that may not use a second GPU's render node, one that may not use the first one's.
 const GROUPS: &str = "mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && cd /tmp/groups && \
     mkdir one two none && permitted one forbid 129 && permitted two forbid 129 && permitted none forbid 128";
@@ -332,10 +335,6 @@ impl Rocm {
             },
             other => other,
         };
-        let nodes = format!(
-            "for node in /dev/kfd /dev/dri/renderD*; do chgrp {RENDER} $node && chmod 660 $node || exit; done; \
-             ls -l /dev/kfd /dev/dri"
-        );
         let side_by_side = format!(
             "rocm user 1001 {RENDER} /tmp/groups/one {PATIENCE} '{}' vectoradd & a=$!; \
              rocm user 1002 {RENDER} /tmp/groups/two {PATIENCE} '{}' reduction & b=$!; \
@@ -355,7 +354,7 @@ impl Rocm {
             "programs of HIP as users in containers, two at once; others have no GPU",
         )
         .bin("rkfd-programs", "permitted")
-        .step(Step::sh("nodes", 60, &nodes))
+        .step(Step::sh("nodes", 60, NODES))
         .step(Step::sh("groups", 60, GROUPS))
         .steps(PROGRAMS.map(|name| user(program(name, &[], chip))))
         .step(Step::sh("two-users", PATIENCE + 20, &side_by_side))
