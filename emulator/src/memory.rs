@@ -15,6 +15,7 @@
 //! whether it is reported to the hub ([`crate::chip::device::Soc::vm_fault`]).
 
 pub mod bus;
+pub mod empty;
 pub mod generation;
 pub mod hdp;
 pub mod host;

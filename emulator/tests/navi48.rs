@@ -219,7 +219,8 @@ fn entries_of_gfx9_are_not_those_of_gfx12() {
         // PRT is bit 56; compressed memory (58) is not modelled.
         (3, 0x20_0000 | RW | (1 << 56), FaultReason::Malformed(0)),
         (3, 0x20_0000 | RW | (1 << 58), FaultReason::Malformed(0)),
-        (3, 0, FaultReason::Invalid(0)),
+        // AMDGPU_PTE_EXECUTABLE alone (`amdgpu_vm_pt_clear`).
+        (3, 1 << 4, FaultReason::Invalid(0)),
     ] {
         let (memory, _ram, report) = memory_of(&CHIP, &[]);
         four_levels(&memory, 0x20_0000 | RW);
@@ -282,7 +283,8 @@ fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     let guest = Guest::of(&CHIP, &[]);
     ih_ring(&guest);
     guest.write(Block::Osssys, "IH_RING1_CLIENT_CFG_DATA", 0);
-    four_levels(&guest.device.soc.memory, 0);
+    // No page: AMDGPU_PTE_EXECUTABLE alone.
+    four_levels(&guest.device.soc.memory, 1 << 4);
     plain_levels(&mut guest.device.soc.memory.hub(Hub::Gfx(0)).registers());
     // VMID 3: faults to the default page; VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
     let control = 1 | (3 << 1) | (1 << 16) | 0x00aa_a800;

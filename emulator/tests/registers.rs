@@ -279,7 +279,8 @@ fn an_invalidation_is_acknowledged_and_works() {
     put(memory.vram, 0x10_2000, 0x20_0061);
     let space = memory.space(Hub::Gfx(0), 2);
     assert!(space.load_u32(0).is_ok());
-    put(memory.vram, 0x10_2000, 0);
+    // An empty entry (`gmc_v9_0_get_vm_pde`).
+    put(memory.vram, 0x10_2000, 1 << 12);
     memory.flush_hdp();
     // Per VMID, L2 PTEs, L2 PDE0-2, L1 PTEs.
     let request = (1 << 2) | (0x1f << 18);

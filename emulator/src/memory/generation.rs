@@ -98,6 +98,8 @@ pub struct EntryBits {
     pub leaf_marked: bool,
     /// Partially resident.
     pub prt: u64,
+    /// What an entry of pages that aren't resident has beside `prt`.
+    pub not_resident: u64,
     /// An entry of a block that translates further; 0 where there is none.
     pub further: u64,
     /// The combination for faults without retry; 0 where it is not defined.
@@ -224,6 +226,7 @@ pub const GFX9: Generation = Generation {
         pde_pte: pte::PDE_PTE,
         leaf_marked: false,
         prt: pte::PRT,
+        not_resident: 0,
         further: pte::TRANSLATE_FURTHER,
         // `AMDGPU_VM_NORETRY_FLAGS_TF`.
         no_retry: pte::VALID | pte::SYSTEM | pte::PRT,
@@ -309,6 +312,8 @@ pub const GFX12: Generation = Generation {
         pde_pte: pte::gfx12::PDE_PTE,
         leaf_marked: true,
         prt: pte::gfx12::PRT,
+        // `gmc_v12_0_get_vm_pte`: SNOOPED, SYSTEM and IS_PTE.
+        not_resident: pte::SNOOPED | pte::SYSTEM | pte::gfx12::PDE_PTE,
         further: 0,
         no_retry: 0,
         bfs_shift: 58,

@@ -22,6 +22,7 @@
 //! GART (context 0): DEPTH 0, BLOCK_SIZE 0, one flat table
 //! ```
 
+use super::empty;
 use super::generation::EntryBits;
 use super::hdp::Word;
 use super::{Hub, Memory, PAGE};
@@ -264,6 +265,17 @@ pub fn walk(
             ));
         }
     };
+    // Where nothing is mapped, or what is mapped isn't resident.
+    let missing = |level: u8, at: empty::At, word: Word| {
+        let lacks = empty::lacks(bits, at, word.seen);
+        if lacks != 0 && vmid != 0 && !is_look && !word.is_stale() {
+            memory.report().violation(format_args!(
+                "{hub} hub VMID {vmid}: walk for {va:#x}: entry {:#018x} at level {level} isn't valid and lacks \
+                 {lacks:#x}, by which the fault there is reported as that of a missing page",
+                word.seen
+            ));
+        }
+    };
     let page = pfn - context.start;
     let block_bits = 9 + context.block_size;
     // Points at the next table. The base register has the form of a directory entry, too.
@@ -294,6 +306,7 @@ pub fn walk(
         path.read(table(pde, memory, hub), index, entry);
         if entry & pte::VALID == 0 {
             record_stale_entry(memory, hub, vmid, va, word, is_look);
+            missing(level, empty::At::Directory, word);
             let not_resident = bits.prt | bits.pde_pte;
             return match entry & not_resident == not_resident {
                 true => Ok(nothing(va, shift)),
@@ -346,6 +359,12 @@ pub fn walk(
     }
     if entry & pte::VALID == 0 {
         record_stale_entry(memory, hub, vmid, va, word, is_look);
+        let at = if shift == 0 {
+            empty::At::Last
+        } else {
+            empty::At::Block
+        };
+        missing(0, at, word);
         return match entry & bits.prt != 0 {
             true => Ok(nothing(va, shift)),
             false => Err(FaultReason::Invalid(0)),

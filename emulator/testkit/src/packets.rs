@@ -61,17 +61,23 @@ pub fn signal(at: u64, event: u32) -> Vec<u8> {
 pub trait Tables {
     fn load(&self, at: u64) -> u64;
     fn store(&self, at: u64, value: u64);
-    /// A new page of zeros; returns its address as page table entries have it.
-    fn new_page(&self) -> u64;
+    /// A new page full of this entry; returns its address as page table entries have it.
+    fn new_page(&self, entry: u64) -> u64;
+    /// What stands in a directory where no table is (`amdgpu_vm_pt_clear`).
+    const EMPTY: u64;
 }
 
 /// Writes the entry of a page, and tables on the way to it.
-pub fn map_page(memory: &impl Tables, root: u64, va: u64, entry: u64) {
+pub fn map_page<T: Tables>(memory: &T, root: u64, va: u64, entry: u64) {
     let mut table = root;
     for level in (1..4).rev() {
         let at = table + pte::index(va, level) as u64 * 8;
-        if memory.load(at) == 0 {
-            memory.store(at, memory.new_page() | pte::VALID);
+        if memory.load(at) & pte::VALID == 0 {
+            let empty = match level {
+                1 => pte::EXECUTABLE,
+                _ => T::EMPTY,
+            };
+            memory.store(at, memory.new_page(empty) | pte::VALID);
         }
         table = memory.load(at) & pte::ADDRESS;
     }

@@ -37,9 +37,13 @@ impl Tables for Rig {
         self.set_u64(MC + at, value);
     }
 
-    fn new_page(&self) -> u64 {
-        self.alloc(PAGE) - MC
+    fn new_page(&self, entry: u64) -> u64 {
+        let at = self.alloc(PAGE);
+        self.put(at, &entry.to_le_bytes().repeat(512));
+        at - MC
     }
+
+    const EMPTY: u64 = pte::PDE_PTE;
 }
 
 /// A signal: its address in the process.
@@ -47,7 +51,7 @@ pub type SignalAt = u64;
 
 impl<'a> Process<'a> {
     pub fn new(rig: &'a Rig, pasid: u16) -> Self {
-        let root = rig.alloc(PAGE);
+        let root = rig.new_page(Rig::EMPTY) + MC;
         Self {
             rig,
             pasid,
@@ -74,7 +78,10 @@ impl<'a> Process<'a> {
 
     /// Writes the entries for a page; the tables are four plain levels.
     pub fn map_page(&self, va: u64, at: u64, rights: u64) {
-        let entry = if rights == 0 { 0 } else { (at - MC) | rights };
+        let entry = match rights {
+            0 => pte::EXECUTABLE,
+            _ => (at - MC) | rights,
+        };
         map_page(self.rig, self.root - MC, va, entry);
         self.pages.borrow_mut().insert(va / PAGE, at);
     }

@@ -2,7 +2,7 @@
 
 //! The host data path: what the host stores to VRAM, and when the GPU sees it.
 
-use super::{map, mark, put, read, PTB, R, V, VA, VMID, W};
+use super::{map, mark, put, read, PTB, R, V, VA, VMID, W, X};
 use rkfd_emulator::memory::{FaultReason, Hub};
 use rkfd_emulator_testkit::{kernel_context, memory};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ fn the_host_s_stores_to_page_tables_are_unseen_until_hdp_is_flushed() {
     memory.flush_hdp();
     assert_eq!(read(&memory, VA + 0x1000), Ok(0xfeed_0000_0080_1000));
     // An entry that is taken away stays valid until then, too, whatever is done to the TLB.
-    put(memory.vram, PTB + 10 * 8, 0);
+    put(memory.vram, PTB + 10 * 8, X);
     memory.hub(Hub::Gfx(0)).invalidate(1 << VMID);
     assert_eq!(read(&memory, VA + 0x1000), Ok(0xfeed_0000_0080_1000));
     memory.flush_hdp();

@@ -3,6 +3,7 @@
 //! Address spaces: page tables are built by hand, entry by entry, from Linux's definitions
 //! (`amdgpu/amdgpu_vm.h`; the numbers are repeated here on purpose).
 
+mod empty;
 mod hdp;
 
 use rkfd_emulator::memory::host::Mapping;
@@ -23,6 +24,8 @@ const MTYPE: u64 = 1 << 57;
 const UC: u64 = 3 * MTYPE;
 const TF: u64 = 1 << 56;
 const BFS_9: u64 = 9 << 59;
+/// What `amdgpu_vm_pt_clear` leaves in PDB2 and PDB1, PDB0, and PTB.
+const EMPTY: [u64; 3] = [PDE_PTE, 1 << 12, X];
 
 /// Tables of VMID 8 in VRAM: PDB2, PDB1, PDB0, PTB.
 const PDB2: u64 = 0x10_0000;
@@ -43,6 +46,17 @@ fn put_entry(memory: &Memory, at: u64, entry: u64) {
 /// Tables that map VA's page by `pte`.
 fn map(memory: &Memory, pte: u64) {
     user_context(memory, Hub::Gfx(0), VMID, PDB2);
+    let [directory, block, last] = EMPTY;
+    for (table, entry) in [
+        (PDB2, directory),
+        (PDB1, directory),
+        (PDB0, block),
+        (PTB, last),
+    ] {
+        for n in 0..512 {
+            put(memory.vram, table + n * 8, entry);
+        }
+    }
     put(memory.vram, PDB2 + 3 * 8, PDB1 | V);
     put(memory.vram, PDB1 + 5 * 8, PDB0 | V | BFS_9);
     put(memory.vram, PDB0 + 7 * 8, PTB | V | TF);
@@ -111,14 +125,15 @@ fn a_copy_crosses_pages_that_are_not_neighbours() {
 #[test]
 fn every_level_can_be_invalid() {
     let (memory, _, report) = memory(&[]);
-    for (at, level) in [
-        (PDB2 + 3 * 8, 2),
-        (PDB1 + 5 * 8, 1),
-        (PDB0 + 7 * 8, 0),
-        (PTB + 9 * 8, 0),
+    let [directory, block, last] = EMPTY;
+    for (at, empty, level) in [
+        (PDB2 + 3 * 8, directory, 2),
+        (PDB1 + 5 * 8, directory, 1),
+        (PDB0 + 7 * 8, block, 0),
+        (PTB + 9 * 8, last, 0),
     ] {
         map(&memory, 0x80_0000 | V | R);
-        put_entry(&memory, at, 0);
+        put_entry(&memory, at, empty);
         assert_eq!(
             read(&memory, VA),
             Err(FaultReason::Invalid(level)),
@@ -244,7 +259,7 @@ fn translations_stay_until_they_are_invalidated() {
     let epoch = memory.space(Hub::Gfx(0), VMID).epoch();
     map(&memory, 0x90_0000 | V | R);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0080_0000), "stale");
-    map(&memory, 0);
+    map(&memory, X);
     assert_eq!(
         read(&memory, VA),
         Ok(0xfeed_0000_0080_0000),
@@ -261,6 +276,7 @@ fn translations_stay_until_they_are_invalidated() {
     map(&memory, 0x90_0000 | V | R);
     assert_eq!(read(&memory, VA), Ok(0xfeed_0000_0090_0000));
     // The scheduler's firmware gives the VMID to another process: nothing of the old one is left.
+    put(memory.vram, 0x20_0000 + 3 * 8, PDE_PTE);
     memory.hub(Hub::Gfx(0)).bind(VMID, 0x20_0000 | V);
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(2)));
     assert_eq!(report.findings(), []);
@@ -614,28 +630,4 @@ fn system_memory_of_a_process_is_uncached() {
         assert!(copied.is_ok(), "{copied:?}");
         assert_eq!(report.findings(), []);
     }
-}
-
-/// `gmc_v9_0_get_vm_pte` for AMDGPU_VM_PAGE_PRT: bit 51 without VALID; in a directory with PDE_PTE, too.
-#[test]
-fn what_is_not_resident_is_zero_and_takes_stores() {
-    const PRT: u64 = 1 << 51;
-    let cases = [(PTB + 9 * 8, PRT), (PDB1 + 5 * 8, PRT | PDE_PTE)];
-    for (at, entry) in cases {
-        let (memory, _, report) = memory(&[]);
-        map(&memory, 0x80_0000 | V | R | W);
-        put(memory.vram, 0x80_0000, 7);
-        put_entry(&memory, at, entry);
-        let space = memory.space(Hub::Gfx(0), VMID);
-        assert_eq!(space.load_u64(VA), Ok(0), "entry {entry:#x} at {at:#x}");
-        space.store_u64(VA, 5).expect("a store is lost");
-        assert_eq!(space.load_u64(VA), Ok(0), "entry {entry:#x} at {at:#x}");
-        assert_eq!(get(memory.vram, 0x80_0000), 7);
-        assert_eq!(report.findings(), []);
-    }
-    // In a directory the mark alone is no such entry.
-    let (memory, _, _) = memory(&[]);
-    map(&memory, 0x80_0000 | V | R);
-    put_entry(&memory, PDB1 + 5 * 8, PRT);
-    assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(1)));
 }

@@ -89,9 +89,13 @@ impl Tables for Memory {
         self.set_u64(at, value);
     }
 
-    fn new_page(&self) -> u64 {
-        self.alloc(PAGE)
+    fn new_page(&self, entry: u64) -> u64 {
+        let at = self.alloc(PAGE);
+        self.put(at, &entry.to_le_bytes().repeat(512));
+        at
     }
+
+    const EMPTY: u64 = pte::gfx12::PDE_PTE;
 }
 
 pub struct Process {
@@ -111,7 +115,7 @@ impl Process {
         Rc::new(Self {
             memory: memory.clone(),
             pasid,
-            root: memory.alloc(PAGE),
+            root: memory.new_page(Memory::EMPTY),
             context: memory.alloc(PAGE),
             handler: Cell::default(),
             next: Cell::new(0x7f00_0000_0000),

@@ -216,12 +216,20 @@ impl Rig {
         let soc = &self.guest.device.soc;
         let vram = soc.memory.vram;
         let put = |at: u64, value: u64| testkit::put(vram, at, value);
+        // Where nothing is mapped: `amdgpu_vm_pt_clear`.
+        let fill = |tables: &[u64], entry: u64| {
+            for &table in tables {
+                (0..512u64).for_each(|n| put(table + n * 8, entry));
+            }
+        };
         let root = KERNEL + (1 << 20);
         let rights = pte::VALID | pte::READABLE | pte::WRITEABLE;
         let hub = (self.chip.sdma.generation.hub)(0);
         if self.is_gfx9() {
             // Two directories, then a block of 2^18 pages with entries of 512 pages.
             let (pdb1, block, small) = (root + PAGE, root + 2 * PAGE, root + 3 * PAGE);
+            fill(&[root, pdb1], pte::PDE_PTE);
+            fill(&[block], PAGE);
             put(root + (VA >> 39) * 8, pdb1 | pte::VALID);
             let bfs = 9u64 << 59;
             put(pdb1 + ((VA >> 30) & 0x1ff) * 8, block | pte::VALID | bfs);
@@ -241,6 +249,7 @@ impl Rig {
         } else {
             let (pdb1, pdb0, small) = (root + PAGE, root + 2 * PAGE, root + 3 * PAGE);
             let leaf = 1u64 << 63;
+            fill(&[root, pdb1, pdb0], leaf);
             put(root + (VA >> 39) * 8, pdb1 | pte::VALID);
             put(pdb1 + ((VA >> 30) & 0x1ff) * 8, pdb0 | pte::VALID);
             for big in 0..SPACE >> 21 {
