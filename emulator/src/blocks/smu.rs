@@ -4,7 +4,8 @@
 //! power-on since it is in the chip.
 //!
 //! A driver clears C2PMSG_90, writes an argument into C2PMSG_82 and a message into C2PMSG_66, and gets the
-//! answer in C2PMSG_90 and 82. Sources: Linux, `pm/swsmu/smu_cmn.c` (`__smu_msg_v1_send`),
+//! answer in C2PMSG_90 and 82. It sends no message before the last one is answered. Sources: Linux,
+//! `pm/swsmu/smu_cmn.c` (`__smu_msg_v1_send`; `smu_msg_v1_send_msg`, "ensure previous message completed"),
 //! `pm/swsmu/inc/pmfw_if/smu_v13_0_6_ppsmc.h` (messages and answers),
 //! `smu13_driver_if_v13_0_6.h` (version).
 //!
@@ -51,8 +52,10 @@ struct State {
     power: Power,
     /// MP1_SMN_IH_SW_INT, and its CTRL.
     interrupt: [u32; 2],
-    /// By a rule the firmware hangs at a message: `Rules::changes` then.
-    hangs: Option<u64>,
+    /// By a rule the last message is not answered: `Rules::changes` then.
+    unanswered: Option<u64>,
+    /// By a rule the firmware hangs at it.
+    hangs: bool,
     /// The chip is to be reset, as soon as that is known; set by who does it.
     reset: Option<Arc<AtomicBool>>,
 }
@@ -68,7 +71,8 @@ impl State {
             tables: 0,
             power: Power::new(&table::CARD, load),
             interrupt: [0; 2],
-            hangs: None,
+            unanswered: None,
+            hangs: false,
             reset: None,
         }
     }
@@ -130,8 +134,7 @@ impl Smu {
         let effect = rules.ask(&Event::of(Kind::Message).with(&keys));
         state.message = asked;
         match effect {
-            Some(Effect::Hang) => state.hangs = Some(rules.changes()),
-            Some(Effect::Drop) => {}
+            Some(Effect::Hang | Effect::Drop) => {}
             Some(Effect::Fail(code)) => state.answer = code.into(),
             _ => self.carry_out(state, asked),
         }
@@ -139,6 +142,8 @@ impl Smu {
             let answer = effect.answer(state.answer.into());
             state.answer = answer.map_or(0, |answer| answer as u32);
         }
+        state.unanswered = (state.answer == 0).then(|| rules.changes());
+        state.hangs = effect == Some(Effect::Hang);
         let members = [
             ("message", Value::Hex(asked.into())),
             ("argument", Value::Hex(given.into())),
@@ -181,9 +186,19 @@ impl IpBlock for Smu {
             "MP1_SMN_C2PMSG_66" if state.answer != 0 => {
                 return Err(Refused::Undefined("the last answer was not cleared".into()));
             }
-            // By a rule the firmware hangs until rules change.
-            "MP1_SMN_C2PMSG_66" if state.hangs == Some(self.env.rules().changes()) => {}
-            "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
+            "MP1_SMN_C2PMSG_66" => {
+                // Until rules change.
+                let waits = state.unanswered == Some(self.env.rules().changes());
+                if waits {
+                    self.env.report().violation(format_args!(
+                        "message {value:#x} comes while message {:#x} is not answered",
+                        state.message
+                    ));
+                }
+                if !(waits && state.hangs) {
+                    self.ask(&mut state, value);
+                }
+            }
             "MP1_SMN_C2PMSG_82" => state.argument = value,
             "MP1_SMN_C2PMSG_90" => state.answer = value,
             "MP1_SMN_IH_SW_INT" => state.interrupt[0] = value,
