@@ -377,3 +377,16 @@ fn a_reset_of_the_whole_chip_loses_all_firmware() {
         assert_eq!(cold.guest.findings().len(), before);
     }
 }
+
+/// `smu_cmn_send_debug_smc_msg` has 0 for an argument, whatever another driver has left there.
+#[test]
+fn a_reset_of_the_whole_chip_has_no_argument() {
+    let guest = Guest::of(&CHIP, &["at power-on: used"]);
+    let is_gone = || guest.device.read(0xde3 * 4) == u32::MAX;
+    guest.write(Block::Mp1, "MP1_SMN_C2PMSG_75", 2);
+    guest.expect_violation("the argument of a debug message is 0x");
+    assert!(!is_gone());
+    ask_for_mode_1(&guest);
+    assert!(is_gone());
+    assert_eq!(guest.findings().len(), 1);
+}

@@ -39,6 +39,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// 104.80.0, of Navi 48's kind: from this one on it counts energy (`smu_v14_0_2_get_gpu_metrics`).
 const VERSION: u32 = 0x0068_5000;
 
+/// What another driver has left in the mailboxes' arguments.
+const LEFT: u32 = 0x1234_5678;
+
 /// The mailboxes.
 struct State {
     message: u32,
@@ -88,10 +91,15 @@ impl Smu {
         block
     }
 
-    /// Another driver may have left the graphics core to be switched off.
+    /// Another driver may have left the graphics core to be switched off, and anything in the mailboxes' arguments.
     fn start(&self) {
-        let allowed = self.env.start().used;
-        self.env.load().may_be_off.store(allowed, Ordering::Release);
+        let used = self.env.start().used;
+        self.env.load().may_be_off.store(used, Ordering::Release);
+        if used {
+            let mut state = self.state();
+            state.argument = LEFT;
+            state.debug = [LEFT; 2];
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -148,6 +156,11 @@ impl IpBlock for Smu {
                 return undefined("the last answer was not cleared");
             }
             "MP1_SMN_C2PMSG_66" => self.ask(&mut state, value),
+            // `smu_cmn_send_debug_smc_msg`: the argument is 0.
+            "MP1_SMN_C2PMSG_75" if state.debug[0] != 0 => {
+                let argument = state.debug[0];
+                return undefined(&format!("the argument of a debug message is {argument:#x}"));
+            }
             "MP1_SMN_C2PMSG_75" if value == DEBUG_MODE_1 => self.env.reset_chip(),
             "MP1_SMN_C2PMSG_75" => return undefined("a debug message that is not modelled"),
             "MP1_SMN_C2PMSG_53" => state.debug[0] = value,
