@@ -68,7 +68,8 @@ struct Args {
     #[arg(long)]
     cold: bool,
     /// Leave out what only finds mistakes of programs: registers that they use before they have waited for the
-    /// memory operation that writes them, and an order of waves that a seed draws.
+    /// memory operation that writes them, races of a work-group's waves for memory, and an order of waves that a seed
+    /// draws.
     #[arg(long)]
     fast: bool,
     /// Compute units and XCCs have caches, so that a program which leaves out an acquire that it needs reads old values,
