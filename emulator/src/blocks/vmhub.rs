@@ -195,12 +195,12 @@ impl VmHubBlock {
         let vmids = req.vmids.get(request) as u16;
         // A translation leaves only when both caches that may keep it drop it.
         let whole = req.l1_ptes.get(request) != 0 && req.l2_ptes.get(request) != 0;
-        let hub = self.env.memory().hub(self.hub);
+        let memory = self.env.memory();
         if whole {
-            hub.flush(vmids, Flush::of((req.flush_type)(request)));
+            memory.flush(self.hub, vmids, Flush::of((req.flush_type)(request)));
         }
         if req.clear_fault.get(request) != 0 {
-            clear_fault(&mut hub.registers());
+            clear_fault(&mut memory.hub(self.hub).registers());
         }
         let members = [
             ("vmids", Value::Hex(vmids.into())),

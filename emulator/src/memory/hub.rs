@@ -171,13 +171,20 @@ impl VmHub {
         self.invalidate(1 << (vmid & 0xf));
     }
 
-    /// Flushes the translations of the VMIDs in a mask.
-    pub fn flush(&self, vmids: u16, kind: Flush) {
+    /// Flushes the translations of the VMIDs in a mask; `running` are those in which queues run.
+    pub(super) fn flush(&self, vmids: u16, kind: Flush, running: u16) {
         for (n, tlb) in self.tlbs.iter().enumerate() {
             if vmids & (1 << n) != 0 {
-                tlb.flush(kind);
+                tlb.flush(kind, running & (1 << n) != 0);
             }
         }
+    }
+
+    /// No queue of the VMIDs in a mask runs any more.
+    pub(super) fn settle(&self, vmids: u16) {
+        let all = self.tlbs.iter().enumerate();
+        all.filter(|(n, _)| vmids & (1 << n) != 0)
+            .for_each(|(_, tlb)| tlb.settle());
     }
 
     /// Forgets the translations of the VMIDs in a mask.

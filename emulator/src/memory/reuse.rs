@@ -7,21 +7,31 @@
 //! `amdkfd/kfd_chardev.c`, `kfd_ioctl_unmap_memory_from_gpu` with `TLB_FLUSH_HEAVYWEIGHT`). Without the flush the process'
 //! waves go on reading and writing there, as they do on silicon, and nobody notices. So it is looked for where
 //! an engine writes for the kernel: a translation is kept of the page that is written, and the page table has another one,
-//! or none. Of a process none of whose queues runs translations may be older than its page table: it gets none of them
-//! back (`VmHub::bind`).
+//! or none; or accesses under way had one before a flush that wasn't heavy. Of a process none of whose queues runs
+//! translations may be older than its page table: it gets none of them back (`VmHub::bind`), and no access of it is under way.
 //!
 //! What the host stores to VRAM by itself can't be seen here.
 
 use super::hub::VMIDS;
+use super::tlb::{Flush, Reach};
 use super::walk::{Place, Translation};
-use super::{Memory, Space, PAGE};
+use super::{Hub, Memory, Space, PAGE};
 use crate::rules::Kind;
 use std::sync::atomic::Ordering;
 
 impl Memory {
     /// These VMIDs, a bit each, are those of processes whose queues run.
     pub fn set_users(&self, vmids: u16) {
-        self.users.store(vmids, Ordering::Release);
+        let stopped = self.users.swap(vmids, Ordering::AcqRel) & !vmids;
+        if stopped != 0 {
+            self.hubs().for_each(|hub| self.hub(hub).settle(stopped));
+        }
+    }
+
+    /// Flushes a hub's translations of the VMIDs in a mask.
+    pub fn flush(&self, hub: Hub, vmids: u16, kind: Flush) {
+        let users = self.users.load(Ordering::Acquire);
+        self.hub(hub).flush(vmids, kind, users);
     }
 
     /// Whether there is anything to look for. A rule can make translations that no page table has.
@@ -36,12 +46,18 @@ impl Memory {
         let spaces = vmids.flat_map(|vmid| self.hubs().map(move |hub| self.space(hub, vmid)));
         for space in spaces {
             let (hub, vmid) = (space.hub(), space.vmid());
-            for kept in self.hub(hub).tlb(vmid).of_vram(offset, bytes) {
-                let Some((va, at)) = outdated(&space, &kept, offset, bytes) else {
+            for (found, reach) in self.hub(hub).tlb(vmid).of_vram(offset, bytes) {
+                let Some((va, at)) = outdated(&space, &found, offset, bytes) else {
                     continue;
                 };
+                let how = match reach {
+                    Reach::Kept => "the TLB has it",
+                    Reach::UnderWay => {
+                        "accesses that a flush didn't wait for, not being heavy, have it"
+                    }
+                };
                 self.report().violation(format_args!(
-                    "{hub} hub VMID {vmid}: VRAM at {at:#x} is written for the kernel while the TLB has it for \
+                    "{hub} hub VMID {vmid}: VRAM at {at:#x} is written for the kernel while {how} for \
                      {va:#x}, for which the page table has it no more: the process still reaches it"
                 ));
             }

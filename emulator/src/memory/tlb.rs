@@ -10,6 +10,9 @@
 //! there, and only a heavy flush makes the data cache drop them. An access that runs meanwhile may
 //! put into the TLB what is just dropped, so a second flush has to follow
 //! ([`Tlb::flush`]; Linux, `gmc_v9_0_hw_init`: `flush_tlb_needs_extra_type_2`). Here it always does.
+//!
+//! Only a heavy flush waits for accesses that are under way. What another one drops while queues run is noted, since
+//! accesses that began before may still reach memory by it ([`Tlb::of_vram`]).
 
 use super::walk::{Place, Translation};
 use std::collections::BTreeMap;
@@ -63,16 +66,27 @@ impl Kept {
 
 /// What is kept of an address space.
 #[derive(Default)]
-struct Both {
+struct All {
     tlb: Kept,
     /// By page table entries in the data cache; empty where it keeps none.
     lines: Kept,
+    /// What accesses that are under way use, and nothing else.
+    under_way: Kept,
+}
+
+/// By what an address space still reaches memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// It has the translation.
+    Kept,
+    /// Accesses under way had it before a flush that didn't wait for them.
+    UnderWay,
 }
 
 /// The cache.
 #[derive(Default)]
 pub struct Tlb {
-    kept: RwLock<Both>,
+    kept: RwLock<All>,
     epoch: AtomicU64,
     /// Whether the data cache keeps page table entries.
     lines: bool,
@@ -117,40 +131,57 @@ impl Tlb {
         }
     }
 
-    /// Forgets what a flush of a kind makes it forget.
-    pub fn flush(&self, kind: Flush) {
+    /// Forgets what a flush of a kind makes it forget. `runs` says whether queues run in the address space.
+    pub fn flush(&self, kind: Flush, runs: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        let Both { tlb, lines } = &mut *kept;
-        match kind {
-            // What comes from the lines that go now may be back before they are gone.
-            Flush::Heavy => {
-                let held = std::mem::take(lines);
-                tlb.0.retain(|at, _| held.0.contains_key(at));
-            }
-            Flush::Light => tlb.0.clear(),
+        let All {
+            tlb,
+            lines,
+            under_way,
+        } = &mut *kept;
+        // What comes from the lines may be back before the flush is done, and before the lines are gone.
+        let comes_back = |at: &u64| lines.0.contains_key(at);
+        if kind == Flush::Light && runs {
+            let dropped = tlb.0.iter().filter(|(at, _)| !comes_back(at));
+            dropped.for_each(|(_, found)| under_way.put(*found));
         }
+        tlb.0.retain(|at, _| comes_back(at));
+        if kind == Flush::Heavy {
+            lines.0.clear();
+            under_way.0.clear();
+        }
+    }
+
+    /// No access is under way any more.
+    pub fn settle(&self) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        kept.under_way.0.clear();
     }
 
     /// Forgets everything.
     pub fn invalidate(&self) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        *kept = Both::default();
+        *kept = All::default();
     }
 
-    /// The kept translations of some VRAM, and those that the data cache would give back.
-    pub fn of_vram(&self, offset: u64, bytes: u64) -> Vec<Translation> {
+    /// The translations by which some VRAM is reached: kept ones, those that the data cache would give back, and those
+    /// of accesses under way.
+    pub fn of_vram(&self, offset: u64, bytes: u64) -> Vec<(Translation, Reach)> {
         let end = offset.saturating_add(bytes);
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let lines = kept.lines.0.iter();
         let lines = lines.filter(|(at, line)| kept.tlb.0.get(*at) != Some(*line));
-        let all = kept.tlb.0.iter().chain(lines).map(|(_, found)| *found);
+        let held = (kept.tlb.0.iter().chain(lines)).map(|(_, found)| (*found, Reach::Kept));
+        let under_way = kept.under_way.0.values();
+        let under_way = under_way.map(|found| (*found, Reach::UnderWay));
         let is_there = |found: &Translation| match found.place {
             Place::Vram(at) => at < end && offset < at.saturating_add(found.len),
             _ => false,
         };
-        all.filter(is_there).collect()
+        let all = held.chain(under_way);
+        all.filter(|(found, _)| is_there(found)).collect()
     }
 
     /// How often it was invalidated.

@@ -5,9 +5,9 @@
 
 mod empty;
 mod hdp;
+mod reuse;
 
 use rkfd_emulator::memory::host::Mapping;
-use rkfd_emulator::memory::tlb::Flush;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, Memory};
 use rkfd_emulator_testkit::{get, kernel_context, memory, put, user_context, RAM, RAM_SIZE, VRAM};
 
@@ -280,55 +280,6 @@ fn translations_stay_until_they_are_invalidated() {
     memory.hub(Hub::Gfx(0)).bind(VMID, 0x20_0000 | V);
     assert_eq!(read(&memory, VA), Err(FaultReason::Invalid(2)));
     assert_eq!(report.findings(), []);
-}
-
-/// Linux, `amdgpu_vm_tlb_flush` and `kfd_ioctl_unmap_memory_from_gpu`: the TLB is flushed before VRAM is given away.
-#[test]
-fn vram_that_a_running_process_reaches_by_the_tlb_is_not_given_away() {
-    let (memory, _, report) = memory(&[]);
-    let hub = memory.hub(Hub::Gfx(0));
-    kernel_context(&memory, Hub::Gfx(0), 0x30_0000, 16);
-    map(&memory, 0x80_0000 | V | R | W);
-    let clear = |at: u64| {
-        memory
-            .space(Hub::Gfx(0), 0)
-            .takes(hub.vram_start() + at, 0x2000)
-    };
-    let unmap = || put_entry(&memory, PTB + 9 * 8, 0);
-    read(&memory, VA).unwrap();
-    memory.set_users(1 << VMID);
-    // What a process has is the kernel's to write, too.
-    clear(0x80_0000);
-    unmap();
-    // Other pages, and a process that doesn't run.
-    clear(0x80_1000);
-    clear(0x7f_e000);
-    memory.set_users(!(1 << VMID));
-    clear(0x80_0000);
-    assert_eq!(report.findings(), []);
-    memory.set_users(1 << VMID);
-    clear(0x7f_f000);
-    let text = format!("Gfx hub VMID 8: VRAM at 0x800000 is written for the kernel while the TLB has it for {VA:#x}");
-    let found = report.findings();
-    assert!(
-        matches!(&found[..], [one] if one.text.starts_with(&text)),
-        "{found:?}"
-    );
-    // What the data cache has brings it back.
-    hub.flush(1 << VMID, Flush::Light);
-    clear(0x80_0000);
-    assert_eq!(report.violations(), 2);
-    hub.flush(1 << VMID, Flush::Heavy);
-    hub.flush(1 << VMID, Flush::Light);
-    clear(0x80_0000);
-    // It is elsewhere now.
-    put_entry(&memory, PTB + 9 * 8, 0x80_1000 | V | R | W);
-    read(&memory, VA).unwrap();
-    clear(0x80_0000);
-    put_entry(&memory, PTB + 9 * 8, 0x90_0000 | V | R | W);
-    assert_eq!(report.violations(), 2);
-    clear(0x80_0000);
-    assert_eq!(report.violations(), 3);
 }
 
 #[test]

@@ -521,12 +521,12 @@ impl Firmware {
                 return self.violation(format_args!("INVALIDATE_TLBS: flush type {kind}"));
             }
         };
-        self.env.memory().hub(Hub::Gfx(xcc)).flush(vmids, kind);
+        let memory = self.env.memory();
+        memory.flush(Hub::Gfx(xcc), vmids, kind);
         if p.is_set(InvalidateTlbs::ALL_HUB) {
-            let memory = self.env.memory();
             memory
                 .multimedia_hubs()
-                .for_each(|hub| memory.hub(hub).flush(vmids, kind));
+                .for_each(|hub| memory.flush(hub, vmids, kind));
         }
         let members = [
             ("pasid", Value::Num(pasid.into())),

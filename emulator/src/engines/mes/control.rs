@@ -215,7 +215,7 @@ impl Firmware {
         if kind > 3 {
             return api(code::VALUE, "flush type beyond 3");
         }
-        env.memory().hub(hub).flush(vmids, Flush::of(kind as u32));
+        env.memory().flush(hub, vmids, Flush::of(kind as u32));
         Ok(())
     }
 }
