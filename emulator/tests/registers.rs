@@ -4,6 +4,7 @@
 
 use rkfd_emulator::blocks::vmhub::owns;
 use rkfd_emulator::chip::mi308x::CPX as CHIP;
+use rkfd_emulator::device::doorbell::NOT_RUNG;
 use rkfd_emulator::device::Env as _;
 use rkfd_emulator::memory::{Access, FaultReason, Hub, VmFault};
 use rkfd_emulator_testkit::{hub_set_up, kernel_context, put, Guest, FAULT_DEFAULTS, VRAM};
@@ -203,9 +204,20 @@ fn doorbells_work_only_while_the_aperture_is_enabled() {
     put(bar, 0x40 * 4, 10);
     assert_eq!(doorbells.load(0x40), 10);
     assert_eq!(guest.findings().len(), 2);
+    // A queue's is noticed at once.
+    guest.write(Block::Nbio, "RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN", 0);
+    doorbells.store(0x42, NOT_RUNG);
+    assert!(!doorbells.lets_through(0x42));
+    assert_eq!(guest.findings().len(), 2);
+    put(bar, 0x42 * 4, 11);
+    assert!(!doorbells.lets_through(0x42));
+    guest.open_doorbells();
+    assert!(doorbells.lets_through(0x42));
+    assert_eq!(doorbells.load(0x42), NOT_RUNG, "it was dropped");
+    assert_eq!(guest.findings().len(), 3);
     assert_eq!(doorbells.load(0x41), 0);
     assert_eq!(doorbells.load((2 << 20) / 4), 0);
-    assert_eq!(guest.findings().len(), 4);
+    assert_eq!(guest.findings().len(), 5);
     guest.device.reset();
     assert!(!doorbells.is_enabled());
     assert_eq!(rkfd_emulator_testkit::get(bar, 0x40 * 4), 0);

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const SDMA_ENGINES: usize = 16;
 /// Words of a page of doorbells.
 const PAGE_WORDS: u32 = 1024;
+/// What a queue's doorbell has from when it is connected until it rings.
+pub const NOT_RUNG: u64 = u64::MAX;
 
 /// The doorbells.
 pub struct Doorbells {
@@ -75,26 +77,47 @@ impl Doorbells {
         }
         for (index, word) in self.rung() {
             if on {
-                // The first page is the driver's in every layout; programs map others.
-                let whose = match index < PAGE_WORDS {
-                    true => Whose::Driver,
-                    false => Whose::Program,
-                };
-                self.report.record(
-                    whose,
-                    format_args!("doorbell {index:#x} rung while the aperture was disabled"),
-                );
+                self.lost(index);
             }
             word.store(0, Ordering::Release);
         }
     }
 
-    /// The 64-bit doorbells that are not zero.
-    fn rung(&self) -> impl Iterator<Item = (u32, &'static AtomicU64)> + '_ {
+    /// Whether the aperture is enabled. While it is not, a ring of a queue's doorbell, at a word index, is recorded
+    /// and dropped.
+    pub fn lets_through(&self, index: u32) -> bool {
+        let enabled = self.is_enabled();
+        if let (false, Some(word)) = (enabled, self.all.u64(index as usize * 4)) {
+            if is_rung(word.swap(NOT_RUNG, Ordering::AcqRel)) {
+                self.lost(index);
+            }
+        }
+        enabled
+    }
+
+    /// Records that a ring never reached the device.
+    fn lost(&self, index: u32) {
+        // The first page is the driver's in every layout; programs map others.
+        let whose = match index < PAGE_WORDS {
+            true => Whose::Driver,
+            false => Whose::Program,
+        };
+        self.report.record(
+            whose,
+            format_args!("doorbell {index:#x} rung while the aperture was disabled"),
+        );
+    }
+
+    /// The 64-bit doorbells.
+    fn words_of_64(&self) -> impl Iterator<Item = (u32, &'static AtomicU64)> + '_ {
         (0..self.words())
             .step_by(2)
             .filter_map(|index| Some((index, self.all.u64(index as usize * 4)?)))
-            .filter(|(_, word)| word.load(Ordering::Acquire) != 0)
+    }
+
+    /// Those that rang.
+    fn rung(&self) -> impl Iterator<Item = (u32, &'static AtomicU64)> + '_ {
+        (self.words_of_64()).filter(|(_, word)| is_rung(word.load(Ordering::Acquire)))
     }
 
     /// The 64-bit doorbell at a word index, with acquire order: what the guest wrote before it
@@ -196,8 +219,14 @@ impl Doorbells {
         self.route_graphics(false);
         self.route_ih(0, 0);
         (0..SDMA_ENGINES).for_each(|engine| self.route_sdma(engine, 0, 0));
-        for (_, word) in self.rung() {
-            word.store(0, Ordering::Release);
+        for (_, word) in self.words_of_64() {
+            if word.load(Ordering::Acquire) != 0 {
+                word.store(0, Ordering::Release);
+            }
         }
     }
+}
+
+fn is_rung(value: u64) -> bool {
+    value != 0 && value != NOT_RUNG
 }

@@ -37,9 +37,10 @@ mod state;
 
 use super::cp::front::counters::{gfx12, is_counters, Counters};
 use super::cp::front::generation::GFX12;
-use super::cp::front::registers::{Registers, Vmid, NOT_RUNG};
+use super::cp::front::registers::{Registers, Vmid};
 use super::cp::front::waves::WaveSlots;
 use super::sdma::Engines;
+use crate::device::doorbell::NOT_RUNG;
 use crate::device::facts::Facts;
 use crate::device::firmware::Firmware as Loaded;
 use crate::device::Env;

@@ -39,6 +39,7 @@ mod queue;
 pub mod regs;
 
 use crate::blocks::smu::CopyEngines;
+use crate::device::doorbell::NOT_RUNG;
 pub use crate::device::facts::COPY_ENGINES_PER_DIE as PER_DIE;
 use crate::device::firmware::Firmware;
 use crate::device::Env;
@@ -278,7 +279,7 @@ impl Engines {
         }
         // What is rung from now on is for the queue; what was before is in memory, where it may have come after the
         // first look.
-        self.env.doorbells().store(queue.doorbell, engine::NOT_RUNG);
+        self.env.doorbells().store(queue.doorbell, NOT_RUNG);
         queue.look_for_wptr(&*self.env, self.shape.generation, mapping)?;
         let mut shared = engine.shared();
         match shared.views.get(usize::from(slot.queue)) {

@@ -11,8 +11,8 @@ use super::slot::{Bank, Pipe, PIPES};
 use super::state::Control;
 use super::state::Outcome;
 use super::Shared;
+use crate::device::doorbell::NOT_RUNG;
 use crate::engines::cp::front::generation::GFX12;
-use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::line::Entry;
@@ -175,7 +175,7 @@ impl Firmware {
         let Some(connected) = self.rings.get_mut(pipe.index()).and_then(Option::as_mut) else {
             return false;
         };
-        if !env.doorbells().is_enabled() {
+        if !env.doorbells().lets_through(connected.ring.doorbell) {
             return false;
         }
         let value = env.doorbells().load(connected.ring.doorbell);

@@ -9,6 +9,7 @@ use super::memory::Abort;
 use super::packet::{self, Bad, Packet};
 use super::queue::{Loaded, Queue};
 use super::{Engine, Engines, Order, State, Stop, PER_DIE, PLACES};
+use crate::device::doorbell::NOT_RUNG;
 use crate::device::Env;
 use crate::engines::Idle;
 use crate::memory::{Hub, VmFault};
@@ -18,8 +19,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A doorbell's content while it was not rung: no queue gets that far.
-pub(super) const NOT_RUNG: u64 = u64::MAX;
 /// Packets of a queue before the next one's turn.
 const TURN: u32 = 64;
 /// The longest sleep while no queue is connected: orders wake it.
@@ -176,7 +175,7 @@ impl Worker {
     /// Takes note of a ring of a queue's doorbell.
     fn look_at_doorbell(&self, h: &mut Loaded) -> bool {
         let bells = &self.env.doorbells();
-        if !bells.is_enabled() {
+        if !bells.lets_through(h.q.doorbell) {
             return false;
         }
         let value = bells.load(h.q.doorbell);

@@ -200,7 +200,7 @@ impl Engines {
         shared.add(&mut queue);
         self.env
             .doorbells()
-            .store(queue.doorbell, super::engine::NOT_RUNG);
+            .store(queue.doorbell, crate::device::doorbell::NOT_RUNG);
         shared.orders.push(Order::Connect(Box::new(queue)));
         drop(shared);
         engine.wake.ring();

@@ -11,9 +11,6 @@ use rkfd_isa::Handler;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A doorbell's content while it was not rung: no queue gets that far.
-pub(crate) const NOT_RUNG: u64 = u64::MAX;
-
 /// A VMID's bank of registers.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Vmid {

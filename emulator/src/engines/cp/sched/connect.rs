@@ -5,9 +5,9 @@
 //! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_hqd_load`, what the firmware does by
 //! itself with a scheduler), `amdkfd/kfd_mqd_manager_v9.c`.
 
+use crate::device::doorbell::NOT_RUNG;
 use crate::engines::cp::front::buffer::Buffer;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
-use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::mec::inflight::Launched;
 use crate::engines::cp::mec::loads::{Load, Loads};

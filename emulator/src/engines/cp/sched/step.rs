@@ -2,9 +2,9 @@
 
 //! One round over a queue: its doorbell, its packets, and its leaving when it was asked to.
 
+use crate::device::doorbell::NOT_RUNG;
 use crate::device::Env;
 use crate::engines::cp::front::hqd::Role;
-use crate::engines::cp::front::registers::NOT_RUNG;
 use crate::engines::cp::front::slot::{Pool, Slot};
 use crate::engines::cp::launch::dispatch::Go;
 use crate::engines::cp::mec::line::Turns;
@@ -31,13 +31,14 @@ impl Mec {
 
     /// Takes note of a ring of a queue's doorbell.
     fn look_at_doorbell(&mut self, slot: Slot) -> bool {
-        if !self.env.doorbells().is_enabled() || !self.regs.doorbells_on(slot) {
-            return false;
-        }
         let env = self.env.clone();
+        let on = self.regs.doorbells_on(slot);
         let Some(h) = self.hqd(slot) else {
             return false;
         };
+        if !env.doorbells().lets_through(h.q.doorbell) || !on {
+            return false;
+        }
         let value = env.doorbells().load(h.q.doorbell);
         if value == h.rung || value == NOT_RUNG {
             return false;
