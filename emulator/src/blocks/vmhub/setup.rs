@@ -11,10 +11,20 @@ use crate::memory::hub::Registers;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::{AnyField, Value};
 
+/// The first translation cache that is off, as the registers call it.
+fn cache_off(r: &Registers) -> Option<&'static str> {
+    let l1 = Value::new(r.l1_cntl).get(gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_L1_TLB);
+    let l2 = Value::new(r.l2_cntl).get(gc::VM_L2_CNTL::ENABLE_L2_CACHE);
+    match (l1, l2) {
+        (0, _) => Some("MC_VM_MX_L1_TLB_CNTL.ENABLE_L1_TLB"),
+        (_, 0) => Some("VM_L2_CNTL.ENABLE_L2_CACHE"),
+        _ => None,
+    }
+}
+
 /// Whether both translation caches are on.
 pub(super) fn caches_on(r: &Registers) -> bool {
-    Value::new(r.l1_cntl).get(gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_L1_TLB) == 1
-        && Value::new(r.l2_cntl).get(gc::VM_L2_CNTL::ENABLE_L2_CACHE) == 1
+    cache_off(r).is_none()
 }
 
 /// Whether a context may be enabled, `cntl` being what its control register gets.
@@ -29,8 +39,8 @@ pub(super) fn ready(
 ) -> Result<(), String> {
     use gc::VM_L2_CNTL3 as Cntl3;
     use gc::VM_L2_CNTL4 as Cntl4;
-    if !caches_on(r) {
-        return Err("while a translation cache is off".into());
+    if let Some(off) = cache_off(r) {
+        return Err(format!("while {off} is 0"));
     }
     if !r.caches_valid {
         return Err("before the caches that were turned on are invalidated".into());
