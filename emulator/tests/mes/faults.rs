@@ -13,7 +13,7 @@ use rkfd_hw::mes::v12::AddQueue;
 #[test]
 fn a_bad_packet_stops_its_queue_with_an_interrupt() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1006, 16);
     rig.add(&q);
     let (packet, ..) = p.vadd(256, 1, 0);
@@ -27,7 +27,7 @@ fn a_bad_packet_stops_its_queue_with_an_interrupt() {
 #[test]
 fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let (q, other) = (Queue::new(&p, 0x1000, 16), Queue::new(&p, 0x1002, 16));
     rig.add(&q);
     rig.add(&other);
@@ -164,7 +164,7 @@ fn a_trap_handler_hears_of_a_store_to_nowhere_as_well() {
 /// 64 words of every work-item's own, in scratch.
 fn scratch(target: &str, lanes: u64) {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     let kernel = p.load_for("x_stack", "privarr.kd", target);
@@ -213,7 +213,7 @@ fn waves_of_64_lanes_have_scratch_too() {
 #[test]
 fn waves_of_64_lanes_add() {
     let (mut rig, memory) = start();
-    let p = Process::new(&memory, 0x8001);
+    let p = Process::saving(&memory, 0x8001);
     let q = Queue::new(&p, 0x1000, 16);
     rig.add(&q);
     let signal = p.signal(0);

@@ -170,6 +170,13 @@ impl Mec {
     fn map_queue(&mut self, slot: Slot, owner: Owner, map: &QueueMap) -> Result<Slot, BadQueue> {
         let (queue, mut loads) = self.fetch_mqd(map, Role::User, 0)?;
         loads.give_gws(map.gws);
+        if queue.cwsr && self.regs.vmid(owner.vmid).handler.entry == 0 {
+            self.violation(format_args!(
+                "the queue with MQD {:#x} has a context save area, and its process no trap handler, by which waves \
+                 store themselves there",
+                map.mqd
+            ));
+        }
         let slot = slot.on(loads.lead.xcc);
         if let Some(process) = self.processes.iter_mut().find(|p| p.owner == owner) {
             process.queues += 1;
