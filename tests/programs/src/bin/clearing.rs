@@ -5,6 +5,8 @@
 //! `clearing CASE`:
 //!
 //! * `owners`: what a process wrote is not there for the next owner of the memory;
+//! * `recycled CODE-OBJECT`: memory that a kernel has used is freed and given out again while its process' queues run;
+//!   the code object has the kernel `spin(flag, seen)`;
 //! * `meanwhile`: while a thread's VRAM is cleared, requests of another and of another process go on;
 //! * `killed`: a process is killed while its VRAM is cleared, before that is done, and the memory comes back;
 //! * `spread`: buffers reach far into VRAM, and all of them are zero;
@@ -19,8 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rkfd::{Gpu, Memory};
-use rkfd_programs::{check, raw, report, Failure, PATIENCE};
+use rkfd::{Gpu, Memory, QueueOptions};
+use rkfd_programs::spin::Spin;
+use rkfd_programs::{check, raw, report, Failure, BLOCK, PATIENCE};
 use rkfd_uapi::{event, memory};
 use rustix::io::Errno;
 
@@ -109,6 +112,42 @@ fn owners() -> Result<(), Failure> {
     println!("{used} of {bytes} bytes are not zero");
     check("there is no other memory", bytes as u64 > LEFT / 2)?;
     check("the next owner finds zeroes", used == 0)
+}
+
+/// The GPU keeps translations of what a kernel has used; the driver clears that memory for its next owner.
+fn recycled() -> Result<(), Failure> {
+    /// Of VRAM, while the rest is held.
+    const LEFT: u64 = 32 << 20;
+    const BYTES: usize = 4 << 20;
+    let gpu = Gpu::open()?;
+    let path = std::env::args().nth(2);
+    let path = path.ok_or_else(|| Failure::new("usage: clearing recycled CODE-OBJECT"))?;
+    let kernel = gpu.load(&std::fs::read(path).map_err(Failure::new)?)?;
+    let kernel = kernel.kernel("spin")?;
+    let (busy, queue) = (
+        gpu.queue(QueueOptions::default())?,
+        gpu.queue(QueueOptions::default())?,
+    );
+    let running = Spin::start(&busy, &kernel, BLOCK)?;
+    let released = gpu.upload(&[1u32])?;
+    let rest = (gpu.available_memory()? - LEFT) >> 21 << 21;
+    let _held = gpu.alloc_in::<u8>(Memory::Vram, rest as usize)?;
+    // Twice round what is left.
+    let mut right = 0;
+    let times = 2 * LEFT as usize / BYTES;
+    for _ in 0..times {
+        let buffer = gpu.alloc_in::<u32>(Memory::Vram, BYTES / 4)?;
+        let was_zero = buffer.get(0) == Some(0);
+        let dispatch = queue.dispatch(&kernel).grid(BLOCK).block(BLOCK);
+        let work = dispatch.arg(&released).arg(&buffer).submit()?;
+        work.wait_timeout(PATIENCE)?;
+        right += usize::from(was_zero && buffer.get(0) == Some(BLOCK));
+    }
+    println!("{right} of {times} buffers were zero, and have what the kernel counted");
+    check("each buffer is the program's own", right == times)?;
+    running.release();
+    running.work.wait_timeout(PATIENCE)?;
+    Ok(())
 }
 
 /// Where firmware keeps something, a driver that doesn't know clears it here.
@@ -285,6 +324,7 @@ fn main() -> ExitCode {
     };
     match std::env::args().nth(1).as_deref() {
         Some("owners") => report("owners", owners),
+        Some("recycled") => report("recycled", recycled),
         Some("meanwhile") => report("meanwhile", meanwhile),
         Some("spread") => report("spread", spread),
         Some("killed") => report("killed", killed),

@@ -9,8 +9,8 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 5] {
-    [owners(), meanwhile(), killed(), more(), stuck()]
+pub fn all() -> [Scenario; 6] {
+    [owners(), recycled(), meanwhile(), killed(), more(), stuck()]
 }
 
 fn of(name: &'static str, about: &'static str, cases: &[&'static str]) -> Scenario {
@@ -30,6 +30,23 @@ fn owners() -> Scenario {
         "the next owner of VRAM finds zeroes",
         &["owners"],
     )
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
+}
+
+fn recycled() -> Scenario {
+    Scenario::new(
+        "recycled",
+        "memory that a kernel has used is cleared for its next use while the process' queues run",
+    )
+    .bin("rkfd-programs", "clearing")
+    .kernel("spin", 3)
+    .step(Step::insmod(MODULE))
+    .step(Step::run(
+        "recycled",
+        180,
+        &["/bin/clearing", "recycled", "/kernels/spin-O3.co"],
+    ))
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
 }
