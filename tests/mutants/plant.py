@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Plants mutants into a copy of the module's sources: tests/mutants/plant.py COPY
+"""Plants mutants into a copy of the module's sources: tests/mutants/plant.py COPY | --check
 
 All of them go into one build. Each is a place where the module does one thing less if its number
 is the module's parameter `mutant`, or one of `also_0` and so on, and all else is as it was. So one module holds all mutants, and
@@ -15,11 +15,15 @@ begins with the function that it is in.
 The copy holds Kbuild, hw/, uapi/ and rust/. Lines stay where they are. COPY/mutants.tsv gets a line
 for each: number, rule, file, line, text, and the how manieth with that text it is. COPY/refused.txt, if it
 is there, names some that are not planted, because the compiler refuses them: rule, file, text, how manieth.
+
+--check plants into a copy that goes again, and looks whether Kbuild finds its sources there, and whether each line of
+equivalent.txt and omissions.txt names a mutant.
 """
 import collections
 import pathlib
 import re
 import sys
+import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 # What only describes (types, chip data, contracts), what tests, and what is the kernel's side.
@@ -230,8 +234,8 @@ class Planter:
         return "\n".join(lines)
 
 
-def main():
-    copy = pathlib.Path(sys.argv[1])
+def plant(copy):
+    """Makes the copy: the mutants, and how many more the compiler refuses."""
     refused = copy / "refused.txt"
     refused = refused.read_text().splitlines() if refused.exists() else []
     planter = Planter({tuple(line.split("\t")) for line in refused})
@@ -266,7 +270,31 @@ def main():
             to.write_text(text)
     rows = ["\t".join(map(str, row)) for row in planter.rows if row]
     (copy / "mutants.tsv").write_text("\n".join(rows) + "\n")
-    print(f"{len(rows)} mutants are planted, {len(planter.rows) - len(rows)} more don't compile")
+    return [row for row in planter.rows if row], len(planter.rows) - len(rows)
+
+
+def check():
+    """What is wrong with the copy and the lists, a line each."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder)
+        rows, _ = plant(copy)
+        for name in re.findall(r"(?<!\w)(rust/[\w/]+)\.o\b", (copy / "Kbuild").read_text()):
+            if not any((copy / f"{name}.{suffix}").exists() for suffix in ("rs", "c")):
+                wrong.append(f"Kbuild's {name}.o has no source in a copy with mutants")
+    named = lambda file, text: any(row[2] == file and text in row[4] for row in rows)
+    for name, pattern in (("equivalent.txt", r"([^#\t\n]+)\t([^\t\n]+)\t"), ("omissions.txt", r"- (\S+) (.*)")):
+        for file, text in re.findall(rf"^{pattern}", (TOP / "tests/mutants" / name).read_text(), re.M):
+            if not named(file, text):
+                wrong.append(f"tests/mutants/{name}: no mutant of {file} is {text}")
+    return wrong
+
+
+def main():
+    if sys.argv[1:] == ["--check"]:
+        sys.exit("\n".join(check()) or 0)
+    rows, refused = plant(pathlib.Path(sys.argv[1]))
+    print(f"{len(rows)} mutants are planted, {refused} more don't compile")
 
 
 if __name__ == "__main__":
