@@ -59,10 +59,15 @@ fn fails() -> bool {
 
 /// Opens the GPU; where the driver is being bound, as soon as there is one.
 fn open() -> Result<Gpu, Failure> {
-    let start = Instant::now();
+    let (start, mut last) = (Instant::now(), String::new());
     loop {
         match Gpu::open() {
-            Err(_) if fails() && start.elapsed() < PATIENCE => {
+            Err(error) if fails() && start.elapsed() < PATIENCE => {
+                let error = error.to_string();
+                if error != last {
+                    println!("not yet: {error}");
+                    last = error;
+                }
                 std::thread::sleep(Duration::from_millis(10));
             }
             opened => return Ok(opened?),
