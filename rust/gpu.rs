@@ -189,6 +189,11 @@ impl Gpu {
         self.node.populate(number);
     }
 
+    /// Whether it has its render node: programs can use it.
+    pub(crate) fn has_node(&self) -> bool {
+        self.node.copy().is_some()
+    }
+
     /// Whether the caller's cgroup lets it use the GPU; nobody may before it has a node.
     pub(crate) fn is_permitted(&self) -> bool {
         self.node.copy().is_some_and(devcgroup::may_use)

@@ -105,8 +105,8 @@ impl Processes {
     ///
     /// # Errors
     ///
-    /// EINVAL without an address space or without a GPU, as upstream's `kfd_create_process`; EINTR when the caller is
-    /// killed meanwhile; ENOMEM.
+    /// EINVAL without an address space or without a GPU that has its render node, as upstream's `kfd_create_process`;
+    /// EINTR when the caller is killed meanwhile; ENOMEM.
     ///
     /// A new process has the GPUs that its cgroup permits now (`kfd_init_apertures`).
     pub(crate) fn find_or_create(self: &Arc<Self>) -> Result<Arc<Process>> {
@@ -122,6 +122,8 @@ impl Processes {
     pub(crate) fn of(self: &Arc<Self>, task: &Task, mm: &MmWithUser) -> Result<Arc<Process>> {
         let key = mm.as_raw() as usize;
         let mut gpus = self.shared.gpus.all()?;
+        // A process would be without it for ever.
+        gpus.retain(|gpu| gpu.has_node());
         if gpus.is_empty() {
             return Err(EINVAL);
         }

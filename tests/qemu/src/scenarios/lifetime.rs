@@ -20,6 +20,7 @@ pub fn all() -> Vec<Scenario> {
     let short = [process_death(), openings(), sharing(), unbind()];
     let mut all = Vec::from(short.map(Scenario::shares_a_machine));
     all.push(displaced());
+    all.push(early());
     all.push(probe_fails());
     all.push(sleep());
     all.push(cycles());
@@ -157,6 +158,34 @@ fn unbind() -> Scenario {
     ))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/dev/kfd".into()))
+}
+
+/// The driver is held between the two steps by which programs find a GPU: one that came then had none for ever.
+fn early() -> Scenario {
+    let hold = Step::Insmod {
+        path: format!("/{HOLD_CALL}.ko"),
+        params: vec!["function=__drm_dev_alloc".into()],
+    };
+    let open = "cd /sys/bus/pci/drivers/rkfd; held=/sys/module/hold_call/parameters/held; \
+        echo 0000:00:01.0 > unbind; (echo 0000:00:01.0 > bind) & \
+        for i in $(seq 300); do [ $(cat $held) = 1 ] && break; sleep 0.1; done; \
+        [ $(cat $held) = 1 ] || exit 1; \
+        (exec 3</dev/kfd) 2>&1 | tee /tmp/said; echo 0 > $held; wait; \
+        grep -q 'Invalid argument' /tmp/said";
+    let mut scenario = with_vadd(
+        "found-early",
+        "no program gets a GPU that is being bound before it can be used",
+        "vectoradd",
+    )
+    .step(Step::insmod(MODULE))
+    .step(hold)
+    .step(Step::sh("not-yet", 60, open))
+    .step(Step::run("then", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Rmmod(HOLD_CALL.into()));
+    let held = Include::TestModule { name: HOLD_CALL };
+    scenario.includes.push(held);
+    scenario
 }
 
 /// The sensors can't be shown, the last but one thing of a probe, when programs have found the GPU already.
