@@ -9,7 +9,7 @@
 //! The address spaces are those of the VM hubs ([`Hub`]): 16 VMIDs each, of which VMID 0 is the
 //! kernel's (frame buffer window, system aperture, GART) and the others are processes'. Their
 //! registers are in [`hub`], the page walk is in [`walk`], and the translation cache, which stays
-//! stale until it is invalidated, is in [`tlb`].
+//! stale until it is invalidated, is in [`tlb`]; [`empty`] says how entries that map nothing are marked.
 //!
 //! A failed access is a [`VmFault`]; it has no effect by itself. Who made the access decides
 //! whether it is reported to the hub ([`crate::chip::device::Soc::vm_fault`]).

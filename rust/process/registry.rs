@@ -122,7 +122,7 @@ impl Processes {
     pub(crate) fn of(self: &Arc<Self>, task: &Task, mm: &MmWithUser) -> Result<Arc<Process>> {
         let key = mm.as_raw() as usize;
         let mut gpus = self.shared.gpus.all()?;
-        // A process would be without it for ever.
+        // A process keeps the GPUs that it begins with, and nobody is permitted one without a node.
         gpus.retain(|gpu| gpu.has_node());
         if gpus.is_empty() {
             return Err(EINVAL);

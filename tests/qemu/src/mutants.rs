@@ -402,6 +402,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_scenario_is_one_of_the_suite() {
+        let suite = crate::scenarios::all();
+        let lacks = |name: &&&str| !suite.iter().any(|s| s.name == **name);
+        assert_eq!(SCENARIOS.iter().find(lacks), None);
+    }
+
+    #[test]
     fn a_report_names_the_places() {
         assert_eq!(met("k [ 1.0] rkfd: mutants met 2 80000001"), [64, 95]);
         assert!(met("k [ 1.0] rkfd: something else").is_empty());

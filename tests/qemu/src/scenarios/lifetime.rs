@@ -160,7 +160,8 @@ fn unbind() -> Scenario {
     .step(Step::Absent("/dev/kfd".into()))
 }
 
-/// The driver is held between the two steps by which programs find a GPU: one that came then had none for ever.
+/// The driver is held where the GPU is listed and has no render node yet. A process that was made then lacked the GPU
+/// for as long as it lived; now /dev/kfd can't be opened.
 fn early() -> Scenario {
     let hold = Step::Insmod {
         path: format!("/{HOLD_CALL}.ko"),
