@@ -24,6 +24,18 @@ fn a_bad_packet_stops_its_queue_with_an_interrupt() {
     assert_eq!(rig.remove(&q, 0), 1);
 }
 
+/// KFD gives a process its first-level handler wherever its queues have save areas (`kfd_process_device_init_cwsr_dgpu`).
+#[test]
+fn a_save_area_without_a_trap_handler_is_noticed() {
+    let (mut rig, memory) = start();
+    let p = Process::new(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    rig.guest
+        .expect_violation("has a context save area, and its process no trap handler");
+    assert_eq!(rig.remove(&q, 0), 1);
+}
+
 #[test]
 fn an_illegal_instruction_stops_its_queue_with_an_interrupt() {
     let (mut rig, memory) = start();
