@@ -214,13 +214,11 @@ const HANDLER: [u32; 14] = [
 fn a_trap_handler_hears_of_it_and_halts_its_wave() {
     let rig = Rig::new();
     let p = Process::new(&rig, 0x8001);
-    let [trapping, illegal, without, good] =
-        [0x800, 0x802, 0x804, 0x806].map(|bell| Queue::new(&p, bell, 16));
     let stored = p.alloc(4096);
     p.set_handler(p.new_words(&HANDLER), stored);
-    for q in [&trapping, &illegal, &good] {
-        q.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6));
-    }
+    let [trapping, illegal, without, good] =
+        [0x800, 0x802, 0x804, 0x806].map(|bell| Queue::new(&p, bell, 16));
+    without.change(|m| m.set(Mqd::COMPUTE_PGM_RSRC2, 0));
     let all = [&trapping, &illegal, &without, &good];
     run(&rig, &[(&p, &all)]);
     let next = || {

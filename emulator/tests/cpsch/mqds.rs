@@ -124,7 +124,7 @@ fn malformed_mqds_are_not_mapped() {
         }),
     ];
     let rig = Rig::new();
-    let p = Process::new(&rig, 0x8001);
+    let p = Process::saving(&rig, 0x8001);
     let q = Queue::new(&p, 0x800, 16);
     let good = q.image();
     for (what, spoil) in cases {
@@ -173,7 +173,7 @@ fn a_malformed_mqd_of_the_hiq_is_not_mapped() {
 fn a_pm4_queue_is_not_spread() {
     for word in [39, 41] {
         let rig = Rig::new();
-        let p = Process::new(&rig, 0x8001);
+        let p = Process::saving(&rig, 0x8001);
         let q = Queue::pm4(&p, 0x800, 1024);
         let mut m = q.image();
         m.0[word] = 1;

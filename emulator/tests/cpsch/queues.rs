@@ -229,14 +229,18 @@ impl<'a> Queue<'a> {
             m.set(Mqd::COMPUTE_TG_CHUNK_SIZE, 1);
             m.set(Mqd::COMPUTE_CURRENT_LOGIC_XCC_ID, logical as u32);
             m.set(Mqd::CP_MQD_STRIDE_SIZE, (PAGE + STACK) as u32);
-            m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
-            let traps = u32::from(process.handler.get().0 != 0);
-            m.set(Mqd::COMPUTE_PGM_RSRC2, traps << 6);
-            m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
-            m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes as u32);
-            m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK as u32);
-            m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK as u32);
-            m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK as u32);
+            m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8));
+            // Without a trap handler waves can't store themselves: `init_mqd` without
+            // `cwsr_enabled`.
+            if process.handler.get().0 != 0 {
+                m.set(Mqd::CP_HQD_PERSISTENT_STATE, 1 | (0x53 << 8) | (1 << 30));
+                m.set(Mqd::COMPUTE_PGM_RSRC2, 1 << 6);
+                m.set(Mqd::CP_HQD_CTX_SAVE_BASE_ADDR, area);
+                m.set(Mqd::CP_HQD_CTX_SAVE_SIZE, bytes as u32);
+                m.set(Mqd::CP_HQD_CNTL_STACK_SIZE, STACK as u32);
+                m.set(Mqd::CP_HQD_CNTL_STACK_OFFSET, STACK as u32);
+                m.set(Mqd::CP_HQD_WG_STATE_OFFSET, STACK as u32);
+            }
             rig.put_words(at, &m.0);
         }
         queue
