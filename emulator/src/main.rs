@@ -68,13 +68,14 @@ struct Args {
     #[arg(long)]
     cold: bool,
     /// Leave out what only finds mistakes of programs: registers that they use before they have waited for the
-    /// memory operation that writes them, and an order of waves that a seed draws.
+    /// memory operation that writes them, races of a work-group's waves for memory, an order of waves that a seed
+    /// draws, and caches.
     #[arg(long)]
     fast: bool,
-    /// Compute units and XCCs have caches, so that a program which leaves out an acquire that it needs reads old values,
-    /// and one that leaves out a release shows its results to nobody. Not with --fast.
+    /// Compute units and XCCs have no caches. With them a program which leaves out an acquire that it needs reads old
+    /// values, and one that leaves out a release shows its results to nobody.
     #[arg(long)]
-    caches: bool,
+    no_caches: bool,
     /// The driver maps the memory that it shares with the device write-combined, as amdgpu does for some: then page
     /// table entries without SNOOPED and an interrupt ring without MC_SNOOP are right.
     #[arg(long)]
@@ -155,7 +156,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             Checks::NONE
         } else {
             Checks {
-                caches: args.caches,
+                caches: !args.no_caches,
                 ..Checks::default()
             }
         },

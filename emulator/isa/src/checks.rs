@@ -24,7 +24,7 @@ impl Default for Checks {
             waits: true,
             caches: true,
             races: false,
-            memory_races: false,
+            memory_races: true,
             seed: Some(Self::SEED),
         }
     }

@@ -163,7 +163,6 @@ fn kernels() -> Scenario {
         "six groups of kernels at -O0 to -O3 give the CPU's results to the last bit",
     )
     .without_trace()
-    .emulator_arg("--caches")
     .bin("rkfd-programs", "kernels");
     let mut pairs = KERNELS.iter().flat_map(|k| LEVELS.map(|l| (*k, l)));
     pairs
@@ -219,6 +218,8 @@ const EXAMPLES: [&str; 5] = ["vector_add", "particles", "overlap", "timing", "fu
 fn examples() -> Scenario {
     let mut scenario = Scenario::new("examples", "the library's examples do what they show")
         .without_trace()
+        // So that somebody types the option.
+        .emulator_arg("--no-caches")
         .kernel("examples", 3)
         .step(Step::insmod(MODULE));
     for name in EXAMPLES {
