@@ -9,6 +9,21 @@ part() {
     if "$@" </dev/null; then say "$name: clean"; else say "$name: NOT clean"; bad=$((bad + 1)); fi
 }
 cd "$TOP"
+# The number of parts that complained. rustc looks at the module on one processor.
+of_module() {
+    local tree bad=0
+    [ -e rust/rkfd_main.rs ] || { say "rust/rkfd_main.rs is missing: the module was not checked"; return 1; }
+    tree=$(setup/kernel.sh)
+    part "formatting of the module" setup/in-root rustfmt --edition 2021 \
+        --config-path "$tree/.rustfmt.toml" --check rust/rkfd_main.rs
+    part "lints of the module" setup/module.sh --clippy
+    part "what a further chip takes" setup/stub-chip.sh
+    return "$bad"
+}
+# What it says comes out whole, last.
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+of_module >"$said" 2>&1 &
 part "floors" setup/in-root setup/floors.py
 part "the check of floors" setup/in-root tests/floors/test_floors.py --quiet
 part "files and functions that documents name" setup/in-root setup/docs.py
@@ -22,13 +37,6 @@ part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-
 part "documentation of the library" setup/in-root env RUSTDOCFLAGS="-D warnings" \
     cargo doc --quiet --no-deps --all-features -p rkfd -p rkfd-hw -p rkfd-uapi
 part "packages of the library" setup/package.sh
-if [ -e rust/rkfd_main.rs ]; then
-    tree=$(setup/kernel.sh)
-    part "formatting of the module" setup/in-root rustfmt --edition 2021 \
-        --config-path "$tree/.rustfmt.toml" --check rust/rkfd_main.rs
-    part "lints of the module" setup/module.sh --clippy
-    part "what a further chip takes" setup/stub-chip.sh
-else
-    say "rust/rkfd_main.rs is missing: the module was not checked"; bad=$((bad + 1))
-fi
+wait $! || bad=$((bad + $?))
+cat "$said" >&2
 [ "$bad" = 0 ] || die "$bad part(s) not clean"
