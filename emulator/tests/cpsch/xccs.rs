@@ -203,7 +203,7 @@ fn a_kiq_invalidates_its_own_xccs_translations() {
         .having(InvalidateTlbs::DST_SEL.is::<1>())
         .having(InvalidateTlbs::FLUSH_TYPE.is::<2>())
         .with(InvalidateTlbs::PASID, 0x8001);
-    // Two heavy ones: `gmc_v9_0_flush_gpu_tlb_pasid` where `flush_tlb_needs_extra_type_2`.
+    // A heavy flush is two: `amdgpu_gmc_flush_gpu_tlb_pasid`, `flush_tlb_needs_extra_type_2`.
     rig.submit(rig.kiq_of(2), &packet.0);
     rig.submit(rig.kiq_of(2), &packet.0);
     rig.wait("the invalidation", || kept(2) == 0);
