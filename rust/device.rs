@@ -49,24 +49,12 @@ pub(crate) struct Handle {
     closed: Atomic<u32>,
     /// Resets the device went through: a fence of an earlier one never completes.
     generation: Atomic<u32>,
-    /// It is being reset as a whole, and answers nothing until that is over.
-    away: Atomic<u32>,
     /// How often VRAM has lost what was in it.
     losses: Atomic<u32>,
     /// How often the device or queues of it were reset.
     resets: Atomic<u32>,
     /// Its engines are being reset.
     resetting: Atomic<u32>,
-}
-
-/// The device doesn't answer, since it is being reset as a whole; dropped, it is there again. Meanwhile nobody
-/// takes it for gone.
-pub(crate) struct Away<'a>(&'a Handle);
-
-impl Drop for Away<'_> {
-    fn drop(&mut self) {
-        self.0.away.store(0, Release);
-    }
 }
 
 /// The engines are being reset, until it is dropped.
@@ -89,7 +77,6 @@ impl Handle {
             lost: Atomic::new(0),
             closed: Atomic::new(0),
             generation: Atomic::new(0),
-            away: Atomic::new(0),
             losses: Atomic::new(0),
             resets: Atomic::new(0),
             resetting: Atomic::new(0),
@@ -125,14 +112,16 @@ impl Handle {
     }
 
     /// ENODEV when the device doesn't answer. One that is being unbound does: what is taken from it then
-    /// is taken with its acknowledgement.
+    /// is taken with its acknowledgement. Nobody takes one for gone that is being reset as a whole.
     pub(crate) fn check_there(&self) -> Result {
         self.check_lost()?;
-        if !self.is_away() && self.regs.gone() && !self.is_away() {
-            self.set_lost();
-            return Err(ENODEV);
+        match self.regs.here() {
+            Some(_here) if self.regs.gone() => {
+                self.set_lost();
+                Err(ENODEV)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// ENODEV when the device was found not to answer. Looks at no register.
@@ -180,16 +169,9 @@ impl Handle {
         self.resetting.load(Acquire) != 0
     }
 
-    /// The device is about to be reset as a whole.
-    pub(crate) fn away(&self) -> Away<'_> {
-        self.away.store(1, Release);
-        Away(self)
-    }
-
-    /// Whether the device is being reset as a whole: registers read as all ones then, which means nothing, and
-    /// stores are lost.
+    /// Whether the device is being reset as a whole.
     pub(crate) fn is_away(&self) -> bool {
-        self.away.load(Acquire) != 0
+        self.regs.is_away()
     }
 
     /// How often VRAM has lost what was in it: page tables that were made before don't map anything any more.

@@ -107,8 +107,9 @@ impl Gfx {
         self.pointing_at(&self.selected.lock(), xcc, self.pointer_to(slot), f)
     }
 
-    /// As [`Gfx::select`], unless somebody else has pointed GRBM_GFX_CNTL somewhere.
+    /// As [`Gfx::select`], unless somebody else has pointed GRBM_GFX_CNTL somewhere, or the whole device is being reset.
     fn try_select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> Option<R> {
+        let _here = self.regs.here()?;
         let lock = self.selected.try_lock()?;
         Some(self.pointing_at(&lock, xcc, self.pointer_to(slot), f))
     }
@@ -193,8 +194,11 @@ impl Gfx {
         self.hal.halt_firmware(&self.regs);
     }
 
-    /// The GPU's clock counter; 0 when the device is gone.
+    /// The GPU's clock counter; 0 when the device is gone, or being reset as a whole.
     pub(crate) fn clock(&self) -> u64 {
+        let Some(_here) = self.regs.here() else {
+            return 0;
+        };
         let its = self.hal.registers();
         let _lock = self.capture.lock();
         self.regs.write(its.capture_clock, 1);

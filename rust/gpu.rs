@@ -199,7 +199,7 @@ impl Gpu {
         self.node.copy().is_some_and(devcgroup::may_use)
     }
 
-    /// The clock counter; 0 when the device is gone.
+    /// The clock counter; 0 when the device is gone, or being reset as a whole.
     pub(crate) fn clock(&self) -> u64 {
         self.gfx.clock()
     }

@@ -52,6 +52,10 @@ use kernel::{
     time::Delta, //
 };
 
+mod presence;
+
+use presence::Presence;
+
 /// BAR 5 by word index, before it is known which blocks there are.
 pub(crate) struct Mmio {
     bar: DevresBar,
@@ -164,6 +168,7 @@ pub(crate) struct Regs {
     mmio: Mmio,
     discovery: Discovery,
     access: Access,
+    presence: Presence,
     /// The graphics core isn't there.
     no_graphics: Atomic<u32>,
     /// Held over the two steps of an indirect access.
@@ -201,6 +206,7 @@ impl Regs {
                 mmio,
                 discovery,
                 access,
+                presence: Presence::new(),
                 no_graphics: Atomic::new(0),
                 indirect <- new_mutex!((), "rkfd indirect registers"),
             }),

@@ -152,14 +152,17 @@ impl Vram {
         self.aperture.try_access_with(f).ok_or(ENODEV)?
     }
 
-    /// Makes what the CPU wrote to VRAM visible to the GPU.
+    /// Makes what the CPU wrote to VRAM visible to the GPU. While the whole device is being reset there is nothing
+    /// to be seen.
     pub(crate) fn flush_hdp(&self) {
         let _ = self.with(|bytes| {
             bytes.flush();
             Ok(())
         });
-        self.regs.write_word(self.flush_at / 4, 0);
-        self.regs.settle();
+        if let Some(_here) = self.regs.here() {
+            self.regs.write_word(self.flush_at / 4, 0);
+            self.regs.settle();
+        }
     }
 
     /// What is done to the device, counted.

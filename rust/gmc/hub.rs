@@ -116,8 +116,9 @@ impl Hubs {
             .filter(move |hub| kind.is_none_or(|kind| hub.table.block == kind))
     }
 
-    /// The process that has an address space now.
+    /// The process that has an address space now; none has while the whole device is being reset.
     pub(crate) fn pasid_of(&self, vmid: u32) -> Option<u32> {
+        let _here = self.regs.here()?;
         self.hal.pasid_of(&self.regs, vmid)
     }
 

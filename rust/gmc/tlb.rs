@@ -158,9 +158,9 @@ impl Tlb {
     /// As [`Tlb::flush_vmid`].
     pub(crate) fn flush_pasid(&self, pasid: Pasid, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
-        if self.dev.is_away() {
+        let Some(_here) = self.hubs.regs().here() else {
             return Ok(());
-        }
+        };
         self.vram.flush_hdp();
         trace::tlb_flushed(pasid.get().into(), 0, kind.get() as u32);
         self.counts.add(What::Process);
@@ -182,9 +182,9 @@ impl Tlb {
 
     fn flush(&self, vmid: u32, kind: Bounded<3>) -> Result {
         self.dev.check_lost()?;
-        if self.dev.is_away() {
+        let Some(_here) = self.hubs.regs().here() else {
             return Ok(());
-        }
+        };
         self.vram.flush_hdp();
         trace::tlb_flushed(0, vmid, kind.get() as u32);
         let vmids = 1u16 << (vmid & 15);

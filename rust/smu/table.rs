@@ -182,7 +182,8 @@ impl Smu {
         self.dev.alive()?;
         let mut table = self.table.lock();
         if table.measured.is_none_or(|at| at.elapsed() >= FRESH) {
-            if self.dev.is_away() || self.dev.is_resetting() {
+            let _here = self.regs.here().ok_or(EBUSY)?;
+            if self.dev.is_resetting() {
                 return Err(EBUSY);
             }
             if table.silent {

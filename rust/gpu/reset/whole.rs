@@ -86,7 +86,7 @@ pub(crate) fn reset_device(
     smu: &Smu,
     processor: &psp::Interface,
 ) -> Result {
-    let _away = dev.away();
+    let _away = regs.away();
     reset_away(dev, regs, master, smu, processor).inspect_err(|_| master.stop())
 }
 
