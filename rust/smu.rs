@@ -120,8 +120,8 @@ impl Smu {
         let Some(message) = self.interface.keep_on else {
             return;
         };
-        match self.send(message, 0) {
-            Ok(_) => {}
+        match self.tell(message, 0) {
+            Ok(()) => {}
             // It never switches it off.
             Err(error) if error == EOPNOTSUPP || error == ENODEV => {}
             Err(error) => dev_warn!(
@@ -142,8 +142,7 @@ impl Smu {
     pub(crate) fn reset_copy_engine(&self, engine: u32) -> Result {
         let message = self.interface.reset_sdma.ok_or(EOPNOTSUPP)?;
         let mask = 1u32.checked_shl(engine).ok_or(EINVAL)?;
-        let result = self.send(message, mask).map(|_| ());
-        result.inspect_err(|&error| {
+        self.tell(message, mask).inspect_err(|&error| {
             if error != EOPNOTSUPP && error != ENODEV {
                 dev_err!(
                     self.dev.device(),
@@ -164,7 +163,7 @@ impl Smu {
     pub(crate) fn reset_chip(&self) -> Result {
         match &self.interface.reset_chip {
             &ChipReset::Message(message, argument) => {
-                self.send(message, argument).inspect_err(|&error| {
+                self.tell(message, argument).inspect_err(|&error| {
                     dev_err!(
                         self.dev.device(),
                         "the management unit doesn't reset the GPU ({:?})\n",
@@ -188,8 +187,21 @@ impl Smu {
         self.regs.write(mailbox.answer, 0);
     }
 
-    /// Sends a message, once the one before was answered, and waits for its answer: the value.
-    fn send(&self, message: u32, argument: u32) -> Result<u32> {
+    /// Sends a message that is answered by a value.
+    fn ask(&self, message: u32, argument: u32) -> Result<u32> {
+        self.exchange(message, argument, || {
+            self.regs.read(self.interface.mailbox.argument)
+        })
+    }
+
+    /// Sends a message that has no value: nothing is read after its answer, which a chip that it resets
+    /// wouldn't like (`num_out_args`).
+    fn tell(&self, message: u32, argument: u32) -> Result {
+        self.exchange(message, argument, || ())
+    }
+
+    /// Sends a message, once the one before was answered, and waits for its answer.
+    fn exchange<T>(&self, message: u32, argument: u32, value: impl FnOnce() -> T) -> Result<T> {
         let (regs, mailbox) = (&self.regs, &self.interface.mailbox);
         let answered = || regs.wait_at(0, mailbox.answer, ANSWER, |answer| answer != 0);
         let _lock = self.lock.lock();
@@ -198,7 +210,7 @@ impl Smu {
         regs.write(mailbox.argument, argument);
         regs.write(mailbox.message, message);
         match answered()? {
-            answer::OK => Ok(regs.read(mailbox.argument)),
+            answer::OK => Ok(value()),
             answer::UNKNOWN => Err(EOPNOTSUPP),
             answer::BUSY => Err(EBUSY),
             answer::BAD_PREREQUISITE => Err(EINVAL),

@@ -122,13 +122,13 @@ impl Smu {
             return Ok([Levels::default(); 2]);
         };
         let [high, low] = *features;
-        let running = (u64::from(self.send(high, 0)?) << 32) | u64::from(self.send(low, 0)?);
+        let running = (u64::from(self.ask(high, 0)?) << 32) | u64::from(self.ask(low, 0)?);
         let of = |clock: &Clock| {
             let mut levels = Levels::default();
             if running.checked_shr(clock.feature).unwrap_or(0) & 1 == 0 {
                 return Ok(levels);
             }
-            let ask = |level: u32| self.send(*frequency, (clock.number << 16) | level);
+            let ask = |level: u32| self.ask(*frequency, (clock.number << 16) | level);
             let there = ask(*count)?;
             levels.is_fine = there & FINE != 0;
             for level in 0..there & !FINE {

@@ -193,7 +193,7 @@ impl Smu {
                 return Err(EOPNOTSUPP);
             }
             let (message, argument) = service.measure;
-            if let Err(error) = self.send(message, argument) {
+            if let Err(error) = self.tell(message, argument) {
                 table.silent = error == ETIME;
                 return Err(error);
             }
@@ -219,8 +219,8 @@ impl Smu {
     /// Tells it where the table is, and has it manage clocks and power.
     fn enable(&self, service: &Service, gart: &Arc<Gart>) -> Result {
         let dev = self.dev.device();
-        let version = self.send(service.version, 0)?;
-        let interface = self.send(service.interface_version, 0)?;
+        let version = self.ask(service.version, 0)?;
+        let interface = self.ask(service.interface_version, 0)?;
         dev_info!(
             dev,
             "the management unit runs, version {}.{}.{}, interface {:#x}\n",
@@ -257,14 +257,14 @@ impl Smu {
         };
         drop(table);
         // CAST: Halves.
-        self.send(service.address_high, (at >> 32) as u32)?;
-        self.send(service.address_low, at as u32)?;
+        self.tell(service.address_high, (at >> 32) as u32)?;
+        self.tell(service.address_low, at as u32)?;
         self.table.lock().silent = false;
         let reported = self.learn_card(service)?;
         for &(message, argument) in service.before {
-            self.send(message, argument)?;
+            self.tell(message, argument)?;
         }
-        self.send(service.enable, 0)?;
+        self.tell(service.enable, 0)?;
         let mut levels = self.levels(&service.levels)?;
         if let ([gfx, _], Some(mhz)) = (&mut levels, reported) {
             gfx.cap(mhz);
@@ -279,7 +279,7 @@ impl Smu {
             return Ok(None);
         };
         let mut table = self.table.lock();
-        self.send(card.message, card.table)?;
+        self.tell(card.message, card.table)?;
         let memory = table.memory.as_ref().ok_or(EINVAL)?;
         let has_fan = card.features.bits(memory)?.checked_shr(card.fan);
         let most = card.most_turns.bits(memory)?;
@@ -335,7 +335,7 @@ impl Drop for Enabled {
     fn drop(&mut self) {
         if let Some(service) = &self.smu.interface.service {
             // Without an answer it writes nothing either (`smu_v13_0_6_notify_unload`).
-            let _ = self.smu.send(service.prepare_unload, 0);
+            let _ = self.smu.tell(service.prepare_unload, 0);
         }
         let memory = self.smu.table.lock().memory.take();
         drop(memory);
