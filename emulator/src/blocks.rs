@@ -10,6 +10,7 @@ pub mod athub;
 pub mod discovery;
 pub mod hdp;
 pub mod ih;
+mod mode1;
 pub mod nbio;
 pub mod osssys;
 mod power;

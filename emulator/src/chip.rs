@@ -6,6 +6,7 @@
 //! in kind, another block). No code elsewhere asks which chip it is. [`device`] puts the blocks and
 //! engines together, [`soc`] is what they share.
 
+mod away;
 mod blocks;
 pub mod budget;
 pub mod device;

@@ -19,6 +19,7 @@
 mod messages;
 mod table;
 
+use super::mode1::Asked;
 use super::power::Power;
 use crate::device::load::Load;
 use crate::device::{Env, IpBlock, Refused};
@@ -28,14 +29,7 @@ use rkfd_hw::regs::mp1_13_0_6::MP1_SMN_IH_SW_INT_CTRL;
 use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::smu::answer;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
-
-/// A reset of the chip begins when its answer was read, or so much later: Linux reads it at once, and a slow
-/// host may take its time for that.
-const UNREAD: Duration = Duration::from_secs(1);
 
 /// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`), and up to
 /// 85.127.0 it asks for no second table (`smu_v13_0_6_init_caps`).
@@ -56,8 +50,8 @@ struct State {
     unanswered: Option<u64>,
     /// By a rule the firmware hangs at it.
     hangs: bool,
-    /// The chip is to be reset, as soon as that is known; set by who does it.
-    reset: Option<Arc<AtomicBool>>,
+    /// The chip is to be reset, once the driver has read the answer.
+    reset: Option<Asked>,
 }
 
 impl State {
@@ -112,20 +106,6 @@ impl Smu {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The chip is reset once the driver has the answer.
-    fn reset_soon(&self, state: &mut State) {
-        let begun = Arc::new(AtomicBool::new(false));
-        state.reset = Some(begun.clone());
-        let env = self.env.clone();
-        let late = move || {
-            thread::sleep(UNREAD);
-            reset_once(&*env, &begun);
-        };
-        if let Err(why) = thread::Builder::new().name("smu".into()).spawn(late) {
-            eprintln!("the host refuses a thread: {why}");
-        }
-    }
-
     /// Takes a message.
     fn ask(&self, state: &mut State, asked: u32) {
         let given = state.argument;
@@ -154,18 +134,12 @@ impl Smu {
     }
 }
 
-fn reset_once(env: &dyn Env, begun: &AtomicBool) {
-    if !begun.swap(true, Ordering::AcqRel) {
-        env.reset_chip();
-    }
-}
-
 impl IpBlock for Smu {
     fn read(&self, reg: &'static RegInfo) -> Result<u32, Refused> {
         let mut state = self.state();
         if reg.reg.name == "MP1_SMN_C2PMSG_90" {
-            if let Some(begun) = state.reset.take() {
-                reset_once(&*self.env, &begun);
+            if let Some(asked) = state.reset.take() {
+                asked.begin();
             }
         }
         Ok(match reg.reg.name {

@@ -22,6 +22,7 @@
 mod messages;
 mod table;
 
+use super::mode1::Asked;
 use super::power::Power;
 use super::psp::kept;
 use crate::device::firmware::Firmware;
@@ -49,6 +50,8 @@ struct State {
     answer: u32,
     /// C2PMSG_53 and 54.
     debug: [u32; 2],
+    /// The chip is to be reset, once the driver has cleared C2PMSG_54.
+    reset: Option<Asked>,
     /// Bits of the features that the driver allows, and whether they are to run.
     allowed: u64,
     enabled: bool,
@@ -67,6 +70,7 @@ impl State {
             argument: 0,
             answer: answer::OK,
             debug: [0; 2],
+            reset: None,
             allowed: 0,
             enabled: false,
             tables: 0,
@@ -161,10 +165,17 @@ impl IpBlock for Smu {
                 let argument = state.debug[0];
                 return undefined(&format!("the argument of a debug message is {argument:#x}"));
             }
-            "MP1_SMN_C2PMSG_75" if value == DEBUG_MODE_1 => self.env.reset_chip(),
+            "MP1_SMN_C2PMSG_75" if value == DEBUG_MODE_1 => {
+                state.reset = Some(Asked::new(&self.env));
+            }
             "MP1_SMN_C2PMSG_75" => return undefined("a debug message that is not modelled"),
             "MP1_SMN_C2PMSG_53" => state.debug[0] = value,
-            "MP1_SMN_C2PMSG_54" => state.debug[1] = value,
+            "MP1_SMN_C2PMSG_54" => {
+                state.debug[1] = value;
+                if let Some(asked) = state.reset.take() {
+                    asked.begin();
+                }
+            }
             "MP1_SMN_C2PMSG_82" => state.argument = value,
             "MP1_SMN_C2PMSG_90" => state.answer = value,
             "MP1_SMN_IH_SW_INT" => state.interrupt[0] = value,

@@ -9,6 +9,7 @@
 //! Register accesses come from the transport's thread and must be answered at once: a block that
 //! has work to do hands it to a thread of its own.
 
+use super::away::Away;
 use super::blocks::Blocks;
 use super::router::{Place, Router, Target};
 use super::soc::Soc;
@@ -29,7 +30,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 /// How a device is made.
 pub struct Config {
@@ -58,8 +58,7 @@ pub struct Device {
     router: Router,
     blocks: Blocks,
     off_the_bus: AtomicBool,
-    /// The whole chip is being reset, and answers nothing.
-    away: AtomicBool,
+    away: Away,
     /// Held over a reset.
     resets: Mutex<()>,
 }
@@ -70,9 +69,6 @@ pub struct Device {
 const SCRATCH_7_AT_FIRST: u64 = 7 * 4;
 /// The exit status of a process that a rule ends.
 const DEATH: i32 = 9;
-/// How long a chip is gone that is reset as a whole, at least: Linux waits 500 ms without a look at it
-/// (`SMU13_MODE1_RESET_WAIT_TIME_IN_MS`).
-const AWAY: Duration = Duration::from_millis(300);
 
 /// Who accesses a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,7 +115,7 @@ impl Device {
             soc,
             sdma,
             off_the_bus: AtomicBool::new(false),
-            away: AtomicBool::new(false),
+            away: Away::default(),
             resets: Mutex::new(()),
         });
         device.start_up();
@@ -146,6 +142,7 @@ impl Device {
 
     fn read_by(&self, by: By, offset: u64) -> u32 {
         if self.is_gone() {
+            self.missed(by, "read", offset);
             return u32::MAX;
         }
         match self.router.resolve(offset) {
@@ -188,6 +185,7 @@ impl Device {
 
     fn write_by(&self, by: By, offset: u64, value: u32) {
         if self.is_gone() {
+            self.missed(by, "write", offset);
             return;
         }
         match self.router.resolve(offset) {
@@ -237,10 +235,9 @@ impl Device {
     /// whatever rules say: only the firmware in its flash runs, and nothing of what was in video memory
     /// can be relied on, which is why all of it is changed here. Configuration space stays as it is.
     ///
-    /// Sources: Linux, `amdgpu_device_mode1_reset`, `amdgpu_device_check_vram_lost`, and
-    /// `smu_v13_0_6_mode1_reset`, which leaves the chip alone for half a second.
+    /// Sources: Linux, `amdgpu_device_mode1_reset`, `amdgpu_device_check_vram_lost`.
     pub fn reset_chip(self: &Arc<Self>) {
-        if self.away.swap(true, Ordering::AcqRel) {
+        if !self.away.begin() {
             return;
         }
         self.soc.trace.event("mode1_reset", &[]);
@@ -252,9 +249,9 @@ impl Device {
             device.soc.memory.vram.spoil();
             device.start_up();
             drop(one_at_a_time);
-            thread::sleep(AWAY);
+            device.away.wait();
             device.soc.trace.event("mode1_done", &[]);
-            device.away.store(false, Ordering::Release);
+            device.away.end();
         };
         // Whoever asked is a thread that the reset waits for.
         if let Err(why) = thread::Builder::new().name("mode1".into()).spawn(reset) {
@@ -405,6 +402,23 @@ impl Device {
         }
     }
 
+    /// An access to a chip that is not there. While it is being reset that is the driver's mistake; programs may
+    /// go on to use what they have mapped, which is no register.
+    fn missed(&self, by: By, what: &str, offset: u64) {
+        let is_drivers = by == By::Host && !self.is_off_the_bus();
+        if !is_drivers || !self.away.is_early() {
+            return;
+        }
+        let name = match self.router.resolve(offset) {
+            Target::Register(at) => at.reg.reg.name,
+            Target::Index(_) | Target::IndexHigh(_) | Target::Data(_) => "an index pair",
+            Target::Unknown => return,
+        };
+        self.soc.report.violation(format_args!(
+            "{what} of {name} while the whole chip is being reset (mode 1)"
+        ));
+    }
+
     fn unknown(&self, what: &str, offset: u64) -> u32 {
         self.soc.report.violation(format_args!(
             "{what} of unknown register at {offset:#x} (word {:#x})",
@@ -457,7 +471,7 @@ impl Device {
 
     /// Whether the device answers no access now: it is reset, or gone for good.
     fn is_gone(&self) -> bool {
-        self.away.load(Ordering::Acquire) || self.is_off_the_bus()
+        self.away.is_away() || self.is_off_the_bus()
     }
 
     /// Whether the device answers no access any more.

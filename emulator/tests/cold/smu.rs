@@ -13,18 +13,18 @@ use rkfd_emulator_testkit::{get_words, kernel_context, Guest, VRAM};
 use rkfd_hw::regs::Block;
 use std::time::Duration;
 
-/// A message as `__smu_msg_v1_send` sends it: the answer and the value.
-fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
-    let names = [
-        "MP1_SMN_C2PMSG_90",
-        "MP1_SMN_C2PMSG_82",
-        "MP1_SMN_C2PMSG_66",
-    ];
-    for (name, value) in names.into_iter().zip([0, argument, message]) {
-        guest.write(Block::Mp1, name, value);
+/// A message as `__smu_msg_v1_send` sends it: the answer.
+fn order(guest: &Guest, message: u32, argument: u32) -> u32 {
+    for (number, value) in [(90, 0), (82, argument), (66, message)] {
+        guest.write(Block::Mp1, &format!("MP1_SMN_C2PMSG_{number}"), value);
     }
-    let [answer, value] = [names[0], names[1]].map(|name| guest.read(Block::Mp1, name));
-    (answer, value)
+    guest.read(Block::Mp1, "MP1_SMN_C2PMSG_90")
+}
+
+/// A message that has a value: the answer and the value.
+fn smu(guest: &Guest, message: u32, argument: u32) -> (u32, u32) {
+    let answer = order(guest, message, argument);
+    (answer, guest.read(Block::Mp1, "MP1_SMN_C2PMSG_82"))
 }
 
 /// Numbers of `smu_v13_0_6_ppsmc.h`, addresses of `smu_v13_0_6_check_fw_status` and `psp_v13_0.c`.
@@ -53,9 +53,10 @@ fn the_management_unit_answers_from_power_on() {
     guest.expect_violation("MP1_SMN_C2PMSG_66 = 0x1: the last answer was not cleared");
 }
 
-/// Waits for a chip that is reset: `amdgpu_device_mode1_reset` looks for RCC_CONFIG_MEMSIZE that is not
-/// ffffffff.
+/// Waits for a chip that is reset: after half a second (`SMU13_MODE1_RESET_WAIT_TIME_IN_MS`)
+/// `amdgpu_device_mode1_reset` looks for RCC_CONFIG_MEMSIZE that is not ffffffff.
 fn wait_until_back(guest: &Guest) {
+    std::thread::sleep(Duration::from_millis(500));
     for _ in 0..10_000 {
         if guest.device.read(0xde3 * 4) != u32::MAX {
             return;
@@ -83,10 +84,15 @@ fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
         let scratch = guest.address(Block::Gc, "SCRATCH_REG0");
         guest.device.write(scratch, 0x1234_5678);
         // The chip goes when the answer was read, and takes what is read or written then with it.
-        assert_eq!(smu(&guest, 3, argument).0, 1);
+        assert_eq!(order(&guest, 3, argument), 1);
+        assert_eq!(guest.findings(), Vec::<String>::new());
+        // Linux leaves it alone, and keeps all others from it.
         assert_eq!(guest.device.read(scratch), u32::MAX);
+        guest.expect_violation("read of SCRATCH_REG0 while the whole chip is being reset");
         guest.device.write(scratch, 0x8765_4321);
+        guest.expect_violation("write of SCRATCH_REG0 while the whole chip is being reset");
         assert_eq!(guest.device.read(0x16061 * 4), u32::MAX, "C2PMSG_33");
+        guest.expect_violation("C2PMSG_33 while the whole chip is being reset");
         wait_until_back(&guest);
         // What Linux waits for: psp_v13_0_wait_for_bootloader. Nothing is left of the secure OS.
         assert_eq!(
@@ -104,7 +110,7 @@ fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
         let [word] = get_words::<1>(vram(&guest), BUFFER);
         assert!(word != 0 && word != 0x5566_7788, "{word:#x}");
         assert_eq!(mm_read(&guest, VRAM - (64 << 10)), 0x2821_1407);
-        assert_eq!(guest.findings(), Vec::<String>::new());
+        assert_eq!(guest.findings().len(), 3);
         // It starts as from power-on, whatever it was before.
         guest.set_up_hdp(BASE);
         kernel_context(guest.device.soc.memory(), Hub::Mm(0), 0x1000, 1);
@@ -112,7 +118,7 @@ fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
         boot(&guest);
         assert_eq!(mp0(&guest, 81), 0x36_0260);
         assert_eq!(smu(&guest, 1, 41), (1, 42), "TestMessage");
-        assert_eq!(guest.findings(), Vec::<String>::new());
+        assert_eq!(guest.findings().len(), 3);
     }
 }
 
@@ -131,10 +137,11 @@ fn a_reset_comes_even_if_nobody_reads_the_answer() {
         guest.device.read(0xde3 * 4) == u32::MAX
     });
     assert!(gone);
+    guest.expect_violation("RCC_DEV0_EPF0_RCC_CONFIG_MEMSIZE while the whole chip");
     wait_until_back(&guest);
     // Resets of other kinds (SMU_RESET_MODE_2) are not modelled: PPSMC_Result_Failed.
     assert_eq!(smu(&guest, 3, 2).0, 0xff);
-    assert_eq!(guest.findings(), Vec::<String>::new());
+    assert_eq!(guest.findings().len(), 1);
 }
 
 #[test]

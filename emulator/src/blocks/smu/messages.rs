@@ -2,6 +2,7 @@
 
 //! What each message of MP1 13.0.6 does.
 
+use super::super::mode1::Asked;
 use super::table::{levels, table, CARD};
 use super::{Smu, State, VERSION};
 use crate::memory::Hub;
@@ -41,7 +42,7 @@ impl Smu {
             message::GET_VERSION => VERSION,
             message::GET_INTERFACE_VERSION => INTERFACE,
             message::DRIVER_RESET if given & 0xffff == RESET_MODE_1 => {
-                self.reset_soon(state);
+                state.reset = Some(Asked::new(&self.env));
                 given
             }
             // Resets of other kinds are not modelled.
