@@ -20,6 +20,11 @@ pub(crate) trait Hal: Sync {
     /// What entries of a level have that map memory themselves.
     fn leaf(&self) -> &'static Marks;
 
+    /// The same of entries that map something which isn't resident.
+    fn absent(&self) -> &'static Marks {
+        self.leaf()
+    }
+
     /// What Linux leaves in entries that map nothing.
     fn empty(&self) -> &'static Marks;
 

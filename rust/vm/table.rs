@@ -253,9 +253,13 @@ impl<P: Page> Tables<P> {
             let log2 = fragment_of(va, addr, left);
             let level = (log2 / LEVEL_BITS).min(PDB1);
             let bytes = PAGE_SIZE << log2;
+            let marks = match flags.0 & VALID {
+                0 => self.format.absent(),
+                _ => self.format.leaf(),
+            };
             let leaf = Leaf {
                 level,
-                entry: flags.0 | fragment(log2 as u8) | of(self.format.leaf(), level),
+                entry: flags.0 | fragment(log2 as u8) | of(marks, level),
                 flags,
             };
             let root = &mut *self.root;

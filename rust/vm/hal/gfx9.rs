@@ -40,6 +40,11 @@ impl super::Hal for Hal {
         &[0, 0, PDE_PTE, 0]
     }
 
+    /// `gmc_v9_0_get_vm_pde` sets the lowest bit of the address in level 1 where an entry isn't valid.
+    fn absent(&self) -> &'static Marks {
+        &[0, PAGE_SIZE, PDE_PTE, 0]
+    }
+
     fn empty(&self) -> &'static Marks {
         &[EXECUTABLE, PAGE_SIZE, PDE_PTE, PDE_PTE]
     }

@@ -297,6 +297,24 @@ mod tests {
         Ok(())
     }
 
+    /// `gmc_v9_0_get_vm_pde`: of what isn't resident, an entry of level 1 has a bit of the address.
+    #[test]
+    fn what_is_not_resident_is_marked_as_by_linux() -> Result {
+        // `AMDGPU_PTE_PRT`, `AMDGPU_PTE_PRT_GFX12` with `AMDGPU_PDE_PTE_GFX12`.
+        let wanted = [(1 << 51, 1 << 12), (1 << 56 | IS_PTE_12, 0)];
+        for ((format, _), (flags, mark)) in both().into_iter().zip(wanted) {
+            let store = store()?;
+            let mut tables = Tables::<Fake>::new(&store, format)?;
+            let at = PageRange::new(GpuVa::new(4 * MIB), 2 * MIB)?;
+            tables.map(at, EntryAddr(4 * MIB), EntryFlags(flags))?;
+            let memory = store.lock();
+            // The root, its table and the one below, whose third entry it is; a fragment of 2^9 pages.
+            let entry = memory.words.get(2 * WORDS + 2).ok_or(EINVAL)?;
+            assert_eq!(*entry, flags | mark | 4 * MIB | 9 << 7);
+        }
+        Ok(())
+    }
+
     #[test]
     fn aligned_ranges_take_one_entry() -> Result {
         for (format, gfx12) in both() {
