@@ -154,15 +154,19 @@ fn run() -> Result<(), Failure> {
         true => 0.0,
         false => a(i),
     })?;
-    s.nothing(gem::VA_OP_MAP, NOWHERE, BYTES as u64)?;
-    dispatch([FROM_KFD, OWN, NOWHERE])?;
-    dispatch([NOWHERE, OWN, TO_KFD])?;
-    let (right, _) = s.cpu(sums)?.count(1, b);
-    println!("sums with what was stored nowhere: {right} of {N} are right");
-    if right != N {
-        return Err(Failure::new("what isn't resident isn't zero"));
+    // By entries of the last table, and by those of the two above.
+    for bytes in [BYTES as u64, 2 << 20, 1 << 30] {
+        s.nothing(gem::VA_OP_MAP, NOWHERE, bytes)?;
+        s.cpu(sums)?.fill(1, c);
+        dispatch([FROM_KFD, OWN, NOWHERE])?;
+        dispatch([NOWHERE, OWN, TO_KFD])?;
+        let (right, _) = s.cpu(sums)?.count(1, b);
+        println!("sums with what was stored nowhere, of {bytes} bytes: {right} of {N} are right");
+        if right != N {
+            return Err(Failure::new("what isn't resident isn't zero"));
+        }
+        s.nothing(gem::VA_OP_UNMAP, NOWHERE, 0)?;
     }
-    s.nothing(gem::VA_OP_UNMAP, NOWHERE, 0)?;
 
     s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
     raw::unmap(&s.objects.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
