@@ -56,7 +56,9 @@ fn a_thousand_queues_of_64_processes_get_on() {
             return progress;
         }
         let (lines, time) = (rig.report.findings(), begin.elapsed());
-        assert!(time < Duration::from_secs(600), "{progress} {lines:?}");
+        // A queue that was stopped for what it did doesn't go on.
+        assert!(lines.is_empty(), "{progress} {lines:?}");
+        assert!(time < Duration::from_secs(600), "{progress}");
         std::thread::sleep(Duration::from_millis(1));
     };
     let first = wait_for(&Progress::is_over);
