@@ -395,3 +395,18 @@ fn a_reset_of_the_whole_chip_has_no_argument() {
     assert!(is_gone());
     assert_eq!(guest.findings().len(), 2, "a look at it too early");
 }
+
+/// What Linux stores after the message is the answer, for which the reset doesn't wait for ever.
+#[test]
+fn a_reset_of_the_whole_chip_waits_for_no_answer_to_be_cleared() {
+    let guest = Guest::of(&CHIP, &[]);
+    for (n, value) in [(53, 0), (75, 2)] {
+        guest.write(Block::Mp1, &format!("MP1_SMN_C2PMSG_{n}"), value);
+    }
+    let gone = (0..10_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        guest.device.read(0xde3 * 4) == u32::MAX
+    });
+    assert!(gone);
+    wait_until_back(&guest);
+}

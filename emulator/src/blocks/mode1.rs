@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! A reset of the whole chip (mode 1) that a management unit was asked for. It begins when the driver is done with the
-//! mailbox, or [`LATE`] after it asked.
+//! mailbox, or some time after it asked: drivers are done at once, but a slow host may take its time for that.
 
 use crate::device::Env;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-/// Drivers are done with the mailbox at once, and a slow host may take its time for that.
-const LATE: Duration = Duration::from_secs(1);
 
 /// A reset that was asked for.
 pub struct Asked {
@@ -19,15 +16,15 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// It begins later.
-    pub fn new(env: &Arc<dyn Env>) -> Self {
+    /// It begins so much later at the latest.
+    pub fn new(env: &Arc<dyn Env>, latest: Duration) -> Self {
         let begun = Arc::new(AtomicBool::new(false));
         let late = Self {
             env: env.clone(),
             begun: begun.clone(),
         };
         let begin_late = move || {
-            thread::sleep(LATE);
+            thread::sleep(latest);
             late.begin();
         };
         if let Err(why) = thread::Builder::new().name("smu".into()).spawn(begin_late) {

@@ -30,6 +30,10 @@ use rkfd_hw::regs::mp1_public::MP1_FIRMWARE_FLAGS;
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::smu::answer;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A reset of the chip begins so much later if nobody reads the answer.
+const UNREAD: Duration = Duration::from_secs(1);
 
 /// 85.121.0: above 85.115.0 amdgpu loads the newer secure OS (`psp_v13_0_is_aux_sos_load_required`), and up to
 /// 85.127.0 it asks for no second table (`smu_v13_0_6_init_caps`).

@@ -36,9 +36,14 @@ use rkfd_hw::smu::answer;
 use rkfd_hw::smu::v14_0::DEBUG_MODE_1;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// 104.80.0, of Navi 48's kind: from this one on it counts energy (`smu_v14_0_2_get_gpu_metrics`).
 const VERSION: u32 = 0x0068_5000;
+
+/// A reset of the chip begins so much later if C2PMSG_54 isn't cleared, which Linux does for no reason of the hardware's. It is over
+/// before Linux looks for the chip.
+const SILENT: Duration = Duration::from_millis(500);
 
 /// What another driver has left in the mailboxes' arguments.
 const LEFT: u32 = 0x1234_5678;
@@ -166,7 +171,7 @@ impl IpBlock for Smu {
                 return undefined(&format!("the argument of a debug message is {argument:#x}"));
             }
             "MP1_SMN_C2PMSG_75" if value == DEBUG_MODE_1 => {
-                state.reset = Some(Asked::new(&self.env));
+                state.reset = Some(Asked::new(&self.env, SILENT));
             }
             "MP1_SMN_C2PMSG_75" => return undefined("a debug message that is not modelled"),
             "MP1_SMN_C2PMSG_53" => state.debug[0] = value,

@@ -4,7 +4,7 @@
 
 use super::super::mode1::Asked;
 use super::table::{levels, table, CARD};
-use super::{Smu, State, VERSION};
+use super::{Smu, State, UNREAD, VERSION};
 use crate::memory::Hub;
 use rkfd_hw::smu::answer;
 use rkfd_hw::smu::v13_0_6::{limit, message, sensor, FEATURES, INTERFACE, METRICS, RESET_MODE_1};
@@ -42,7 +42,7 @@ impl Smu {
             message::GET_VERSION => VERSION,
             message::GET_INTERFACE_VERSION => INTERFACE,
             message::DRIVER_RESET if given & 0xffff == RESET_MODE_1 => {
-                state.reset = Some(Asked::new(&self.env));
+                state.reset = Some(Asked::new(&self.env, UNREAD));
                 given
             }
             // Resets of other kinds are not modelled.
