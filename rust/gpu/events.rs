@@ -9,7 +9,8 @@
 //! that no process waits for another.
 //!
 //! Troubles of one kind and queue that nobody has acted on yet are one: their errors are joined. So
-//! nothing is lost, and no more can wait than processes have queues, whatever programs do.
+//! nothing is lost, and no more can wait than processes have queues, whatever programs do. If there is no memory for
+//! a work item, the one that walks the ring acts by itself.
 //!
 //! A debugger hears of a page fault before it hears of errors that came later, as upstream, where one work item takes
 //! all of a GPU's interrupts in turn. AMD's debugger library relies on it: of a wave that it lets go on with a memory
@@ -247,21 +248,26 @@ struct Sink {
 }
 
 impl Sink {
+    /// Has somebody act on a trouble. Without memory for that it is acted on here, and what comes behind it in the
+    /// interrupt ring waits, since whoever waits for a signal would do so for ever.
     fn open(&self, queue: &WorkQueue, trouble: Trouble) {
-        if self.waiting.join(trouble) {
+        if self.waiting.join(trouble) || self.begin(queue, trouble).is_ok() {
             return;
         }
-        if self.begin(queue, trouble).is_err() {
-            ratelimited!(
-                dev_err,
-                self.gpu.device(),
-                "no memory to act on what PASID {} did\n",
-                trouble.key().1.get()
-            );
+        let is_debuggers = match &trouble {
+            Trouble::Evict(fault) => self.user.is_debugged_fault(&self.gpu, fault),
+            _ => false,
+        };
+        if !is_debuggers {
+            act(&self.gpu, &*self.user, trouble);
         }
     }
 
     /// Begins a case. Only the work item that walks the interrupt ring does, so the key is still free.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM: nothing was done.
     fn begin(&self, queue: &WorkQueue, trouble: Trouble) -> Result {
         let key = trouble.key();
         let case = Arc::pin_init(
