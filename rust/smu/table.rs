@@ -34,6 +34,7 @@ use kernel::{
     prelude::*,
     sync::Arc,
     time::{
+        delay::fsleep,
         Delta,
         Instant,
         Monotonic, //
@@ -42,6 +43,10 @@ use kernel::{
 
 /// For so long a measurement is a new one (`smu_v13_0_6_get_metrics_table`).
 const FRESH: Delta = Delta::from_millis(1);
+/// How often it is asked to measure while it has measured nothing, and how long nobody asks in between
+/// (`smu_v13_0_6_setup_driver_pptable`).
+const MEASUREMENTS: u32 = 99;
+const BETWEEN: Delta = Delta::from_millis(1);
 
 /// The messages, and where things are in the table.
 pub(super) struct Service {
@@ -192,19 +197,9 @@ impl Smu {
             if table.memory.is_none() {
                 return Err(EOPNOTSUPP);
             }
-            let (message, argument) = service.measure;
-            if let Err(error) = self.tell(message, argument) {
-                table.silent = error == ETIME;
-                return Err(error);
-            }
-            table.measured = Some(Instant::now());
+            self.fill(service, &mut table)?;
         }
         let memory = table.memory.as_ref().ok_or(EOPNOTSUPP)?;
-        if let Some(count) = service.count {
-            if count.bits(memory)? == 0 {
-                return Err(EIO);
-            }
-        }
         read(
             service,
             Measured {
@@ -214,6 +209,28 @@ impl Smu {
                 levels: table.levels,
             },
         )
+    }
+
+    /// Has it measure: again, if it has measured nothing yet since it began (`smu_v13_0_6_setup_driver_pptable`).
+    fn fill(&self, service: &Service, table: &mut Table) -> Result {
+        let (message, argument) = service.measure;
+        for _ in 0..MEASUREMENTS {
+            if let Err(error) = self.tell(message, argument) {
+                table.silent = error == ETIME;
+                return Err(error);
+            }
+            let memory = table.memory.as_ref().ok_or(EOPNOTSUPP)?;
+            let is_empty = match &service.count {
+                Some(count) => count.bits(memory)? == 0,
+                None => false,
+            };
+            if !is_empty {
+                table.measured = Some(Instant::now());
+                return Ok(());
+            }
+            fsleep(BETWEEN);
+        }
+        Err(EIO)
     }
 
     /// Tells it where the table is, and has it manage clocks and power.

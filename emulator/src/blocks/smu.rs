@@ -48,6 +48,8 @@ struct State {
     /// Where tables go, in the kernel's address space.
     tables: u64,
     power: Power,
+    /// It has begun to measure.
+    measures: bool,
     /// MP1_SMN_IH_SW_INT, and its CTRL.
     interrupt: [u32; 2],
     /// By a rule the last message is not answered: `Rules::changes` then.
@@ -68,6 +70,7 @@ impl State {
             features: false,
             tables: 0,
             power: Power::new(&table::CARD, load),
+            measures: false,
             interrupt: [0; 2],
             unanswered: None,
             hangs: false,

@@ -194,6 +194,9 @@ fn clocks_and_the_table_are_what_linux_reads() {
     assert_eq!(smu(&guest, 0xd, ((BASE + TABLE) >> 32) as u32).0, 1);
     assert_eq!(smu(&guest, 0xe, (BASE + TABLE) as u32).0, 1);
     assert_eq!(smu(&guest, 8, 0), (1, 0x11), "GetMetricsVersion");
+    // Linux asks again while nothing was measured.
+    let empty = table(&guest);
+    assert_eq!((empty[0], empty[351]), (0, 0), "AccumulationCounter");
     let first = table(&guest);
     assert_ne!(first[0], 0, "AccumulationCounter");
     assert_eq!(first[567], u32::MAX, "no word behind the table");
@@ -255,6 +258,7 @@ fn measurements_follow_the_load() {
     smu(&guest, 0xd, ((BASE + TABLE) >> 32) as u32);
     smu(&guest, 0xe, (BASE + TABLE) as u32);
     let idle = |words: &[u32]| (words[318], words[319], words[478]);
+    assert_eq!(table(&guest)[0], 0, "nothing was measured yet");
     let first = table(&guest);
     assert_eq!(
         idle(&first),

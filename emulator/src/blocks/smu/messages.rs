@@ -7,7 +7,9 @@ use super::table::{levels, table, CARD};
 use super::{Smu, State, UNREAD, VERSION};
 use crate::memory::Hub;
 use rkfd_hw::smu::answer;
-use rkfd_hw::smu::v13_0_6::{limit, message, sensor, FEATURES, INTERFACE, METRICS, RESET_MODE_1};
+use rkfd_hw::smu::v13_0_6::{
+    limit, message, sensor, Metrics, FEATURES, INTERFACE, METRICS, RESET_MODE_1,
+};
 
 /// Tables are written in the kernel's address space, through the multimedia hub.
 const VMID: u8 = 0;
@@ -125,10 +127,16 @@ impl Smu {
         Ok(mask)
     }
 
-    /// Measures, and writes the table where the driver wants it.
+    /// Measures, and writes the table where the driver wants it. Who asks first finds that nothing was measured yet:
+    /// Linux asks again until the counter of measurements isn't 0 (`smu_v13_0_6_setup_driver_pptable`).
     fn write_table(&self, state: &mut State) -> Result<(), u32> {
-        state.power.measure(self.env.load());
-        let table = table(&state.power, self.xccs, self.env.serial());
+        let table = match state.measures {
+            true => {
+                state.power.measure(self.env.load());
+                table(&state.power, self.xccs, self.env.serial())
+            }
+            false => Metrics::zeroed(),
+        };
         let space = self.env.memory().space(Hub::Mm(0), VMID);
         if state.tables == 0 || space.write_words(state.tables, &table.0).is_err() {
             self.env.report().violation(format_args!(
@@ -137,7 +145,10 @@ impl Smu {
             ));
             return Err(answer::FAILED);
         }
-        state.power.note(self.env.trace());
+        if state.measures {
+            state.power.note(self.env.trace());
+        }
+        state.measures = true;
         Ok(())
     }
 }
