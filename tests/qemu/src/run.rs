@@ -44,6 +44,8 @@ enum Event {
 /// How often a machine is booted at most until process 1 starts, and how long one boot may take until then.
 const BOOTS: u32 = 3;
 const BOOT: Duration = Duration::from_secs(90);
+/// A debug kernel boots in so many times as long at most, however long its programs take.
+const SLOW_BOOT: u32 = 4;
 
 /// What the kernel reports before process 1, when nothing of ours is there yet, because its processors are emulated.
 const BAD_BOOTS: [&str; 2] = [
@@ -101,12 +103,16 @@ pub fn boot_once(
         if let Some(outcomes) = attempt(host, accel, boot, show, print, accel == Accel::Tcg)? {
             return Ok(outcomes);
         }
-        let (name, limit) = (machine.name, (BOOT * host.slow).as_secs());
+        let (name, limit) = (machine.name, boot_limit(host).as_secs());
         print(&format!(
             "{name}: process 1 did not start within {limit} s, or not well; the machine starts anew"
         ));
     }
     attempt(host, accel, boot, show, print, false)?.context("a boot without an outcome")
+}
+
+fn boot_limit(host: &Host) -> Duration {
+    BOOT * host.slow.min(SLOW_BOOT)
 }
 
 /// Whether a line of the console, before process 1, is one of [`BAD_BOOTS`].
@@ -166,7 +172,7 @@ fn attempt(
 
     let mut deadline = parts.deadline();
     if again {
-        deadline = deadline.min(Instant::now() + BOOT * host.slow);
+        deadline = deadline.min(Instant::now() + boot_limit(host));
     }
     let mut started = false;
     let mut closing = false;
