@@ -108,7 +108,9 @@ impl WatchPoint {
     /// Sets the address on each XCC, and returns TCP_WATCH_CNTL of the process (`set_address_watch`).
     pub(crate) fn set(&self, address: u64, mask: u32, mode: u32) -> u32 {
         let its = &self.gfx.hal.registers().debug;
-        if let Some([high, low]) = its.watched.get(self.number) {
+        // A reset of the whole device loses it anyway, and the queues that it was for.
+        let here = self.gfx.regs.here();
+        if let (Some(_here), Some([high, low])) = (here, its.watched.get(self.number)) {
             for xcc in self.gfx.regs.instances(Block::Gc) {
                 // CAST: Halves.
                 let halves = [(address >> 32) as u32 & HIGH, address as u32];

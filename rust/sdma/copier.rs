@@ -208,7 +208,7 @@ impl Copier {
     }
 
     /// Reads the registers of a queue of an engine, for people to look at: calls `show` for each run of them, with
-    /// the address of its first in bytes, and their values.
+    /// the address of its first in bytes, and their values. There are none while the whole device is being reset.
     ///
     /// # Errors
     ///
@@ -219,6 +219,9 @@ impl Copier {
         mut show: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> fmt::Result,
     ) -> fmt::Result {
         let Parts { hal, regs, .. } = &self.parts;
+        let Some(_here) = regs.here() else {
+            return Ok(());
+        };
         for (first, count) in hal.shown() {
             let Some(first) = hal.word(regs, *first, place) else {
                 continue;
