@@ -143,11 +143,14 @@ fn whole(machine: &'static Machine) -> Scenario {
     rules.fold(scenario, |scenario, rule| scenario.rule(rule))
 }
 
-/// A sensor is read all the while.
+/// A sensor is read all the while, and so are registers of hardware queues and address spaces: the device names who looks
+/// at it while it is being reset.
 const RESET: &str =
     "(until [ -e /tmp/over ]; do cat /sys/bus/pci/devices/0000:00:01.0/gpu_busy_percent; \
     usleep 1000; done) >/tmp/read 2>&1 & reader=$!; \
-    /bin/reset /kernels/vadd-O3.co whole; status=$?; : >/tmp/over; wait $reader; exit $status";
+    (cd /sys/kernel/debug; until [ -e /tmp/over ]; do cat rkfd/vmids rkfd/scheduler kfd/hqds >/tmp/registers || exit 1; \
+    done) & looker=$!; \
+    /bin/reset /kernels/vadd-O3.co whole; status=$?; : >/tmp/over; wait $reader; wait $looker || exit 9; exit $status";
 /// EBUSY, as `amdgpu_pm_dev_state_check` has it; EPERM it was once.
 const BUSY: &str =
     "grep -q 'Device or resource busy' /tmp/read && ! grep 'not permitted' /tmp/read";
