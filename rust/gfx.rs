@@ -109,7 +109,7 @@ impl Gfx {
 
     /// As [`Gfx::select`], unless somebody else has pointed GRBM_GFX_CNTL somewhere, or the whole device is being reset.
     fn try_select<R>(&self, xcc: u8, slot: HqdSlot, f: impl FnOnce(&Regs) -> R) -> Option<R> {
-        let _here = self.regs.here()?;
+        let _here = self.regs.here_with_graphics()?;
         let lock = self.selected.try_lock()?;
         Some(self.pointing_at(&lock, xcc, self.pointer_to(slot), f))
     }
@@ -196,7 +196,7 @@ impl Gfx {
 
     /// The GPU's clock counter; 0 when the device is gone, or being reset as a whole.
     pub(crate) fn clock(&self) -> u64 {
-        let Some(_here) = self.regs.here() else {
+        let Some(_here) = self.regs.here_with_graphics() else {
             return 0;
         };
         let its = self.hal.registers();

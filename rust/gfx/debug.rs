@@ -109,7 +109,7 @@ impl WatchPoint {
     pub(crate) fn set(&self, address: u64, mask: u32, mode: u32) -> u32 {
         let its = &self.gfx.hal.registers().debug;
         // A reset of the whole device loses it anyway, and the queues that it was for.
-        let here = self.gfx.regs.here();
+        let here = self.gfx.regs.here_with_graphics();
         if let (Some(_here), Some([high, low])) = (here, its.watched.get(self.number)) {
             for xcc in self.gfx.regs.instances(Block::Gc) {
                 // CAST: Halves.

@@ -26,7 +26,7 @@ impl Gfx {
         mut found: impl FnMut(u32, u32),
     ) -> Option<()> {
         let xcc = self.regs.instances(Block::Gc).next()?;
-        let _here = self.regs.here()?;
+        let _here = self.regs.here_with_graphics()?;
         let lock = self.selected.try_lock()?;
         let engines = u64::from(chip.engines_per_xcc());
         for engine in (0..engines).filter_map(Bounded::try_new) {

@@ -76,7 +76,7 @@ impl Gfx {
 
     /// Whether a shader engine has waves in flight, which its counts say without a look at each slot.
     fn try_has_waves(&self, chip: &ChipInfo, engine: (u8, Bounded<4>)) -> Option<bool> {
-        let _here = self.regs.here()?;
+        let _here = self.regs.here_with_graphics()?;
         let lock = self.selected.try_lock()?;
         let mut any = false;
         self.count_waves(&lock, chip, engine, &mut |_, _| any = true);
@@ -91,7 +91,7 @@ impl Gfx {
         (xcc, engine, array): (u8, Bounded<4>, Bounded<2>),
         visit: &mut impl FnMut(Wave) -> bool,
     ) -> Option<bool> {
-        let _here = self.regs.here()?;
+        let _here = self.regs.here_with_graphics()?;
         let _lock = self.selected.try_lock()?;
         let active = self.hal.active_cus(&self.regs, xcc, engine, array);
         let mut goes_on = true;

@@ -67,6 +67,12 @@ impl Regs {
         (!self.is_away()).then_some(here)
     }
 
+    /// The same, and the graphics core is there, which on some chips is not so before its firmware was handed out
+    /// ([`Regs::put_graphics_away`]).
+    pub(crate) fn here_with_graphics(&self) -> Option<Here<'_>> {
+        self.here().filter(|_| self.no_graphics.load(Acquire) == 0)
+    }
+
     /// The device is about to be reset as a whole: nobody is [here](Self::here) any more. Waits for those who are, each
     /// of whom has a limit, so the caller holds no lock that one of them may want.
     pub(crate) fn away(&self) -> Away<'_> {

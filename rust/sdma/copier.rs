@@ -219,7 +219,7 @@ impl Copier {
         mut show: impl FnMut(u32, &mut dyn Iterator<Item = u32>) -> fmt::Result,
     ) -> fmt::Result {
         let Parts { hal, regs, .. } = &self.parts;
-        let Some(_here) = regs.here() else {
+        let Some(_here) = regs.here_with_graphics() else {
             return Ok(());
         };
         for (first, count) in hal.shown() {
