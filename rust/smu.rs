@@ -194,8 +194,8 @@ impl Smu {
         })
     }
 
-    /// Sends a message that has no value: nothing is read after its answer, which a chip that it resets
-    /// wouldn't like (`num_out_args`).
+    /// Sends a message that has no value. Nothing is read after its answer (`num_out_args` of Linux): a chip that the message
+    /// resets is gone by then.
     fn tell(&self, message: u32, argument: u32) -> Result {
         self.exchange(message, argument, || ())
     }

@@ -41,8 +41,8 @@ use std::time::Duration;
 /// 104.80.0, of Navi 48's kind: from this one on it counts energy (`smu_v14_0_2_get_gpu_metrics`).
 const VERSION: u32 = 0x0068_5000;
 
-/// A reset of the chip begins so much later if C2PMSG_54 isn't cleared, which Linux does for no reason of the hardware's. It is over
-/// before Linux looks for the chip.
+/// A reset of the chip begins so much later if C2PMSG_54 isn't cleared: Linux clears it, but nothing says that the hardware waits for
+/// that. The reset is over before a driver looks for the chip, a second after its message (`smu_v14_0_2_mode1_reset`).
 const SILENT: Duration = Duration::from_millis(500);
 
 /// What another driver has left in the mailboxes' arguments.

@@ -2,9 +2,9 @@
 
 //! A chip that is being reset as a whole (mode 1): it answers nothing for a while, and nobody shall look at it.
 //!
-//! Linux leaves it alone for 500 ms (`SMU13_MODE1_RESET_WAIT_TIME_IN_MS`, `SMU14_MODE1_RESET_WAIT_TIME_IN_MS`), keeps all
-//! others from it by `reset_domain->sem`, and then looks for registers that don't read ffffffff
-//! (`psp_wait_for_bootloader`, `amdgpu_device_mode1_reset`).
+//! Linux leaves an MI308X alone for 500 ms (`smu_v13_0_6_mode1_reset`, `SMU13_MODE1_RESET_WAIT_TIME_IN_MS`) and a Navi 48
+//! for a second (`smu_v14_0_2_mode1_reset`), keeps all others from it by `reset_domain->sem`, and then looks for registers that
+//! don't read ffffffff (`amdgpu_device_mode1_reset`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
