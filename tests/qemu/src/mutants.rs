@@ -34,8 +34,8 @@ const REPORT: &str = "mutant=4294967295";
 const AIM: usize = 95;
 /// A mutant that so many scenarios have not noticed is missed.
 const MOST: usize = 12;
-/// The scenarios, by what they are about.
-const SCENARIOS: [&str; 58] = [
+/// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
+const SCENARIOS: [&str; 57] = [
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
@@ -58,7 +58,6 @@ const SCENARIOS: [&str; 58] = [
     "shown",
     "copies",
     "examples",
-    "typed",
     "sharing",
     "faults",
     "why",
