@@ -467,3 +467,29 @@ fn interrupts_are_enabled_after_what_holds_storms_back() {
         assert_eq!(guest.findings().len(), 1, "without {value:#x} in {name}");
     }
 }
+
+/// `hdp_v7_0_update_clock_gating`: ATOMIC_MEM_POWER_CTRL_EN is bit 0, its LS, DS and SD follow, RC's begin at bit 16.
+#[test]
+fn memories_of_hdp_sleep_by_rules() {
+    let guest = Guest::of(&CHIP, &[]);
+    let power = |value| guest.write(Block::Hdp, "HDP_MEM_POWER_CTRL", value);
+    power(0);
+    guest.expect_violation("clock isn't forced to run");
+    guest.write(Block::Hdp, "HDP_CLK_CNTL", 1 << 27);
+    // What Linux does: shut-down on, off, light sleep on.
+    for value in [0x9_0009, 0, 0x3_0003, 0] {
+        power(value);
+    }
+    for (value, why) in [
+        (0xd_0009, "one of light sleep, deep sleep and shut-down"),
+        (0x8_0000, "needs its power controlled"),
+        (0x0_0001, "needs its power controlled"),
+    ] {
+        power(value);
+        guest.expect_violation(why);
+        power(0);
+    }
+    power(0x9_0009);
+    power(0x3_0003);
+    guest.expect_violation("isn't turned off first");
+}
