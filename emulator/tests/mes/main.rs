@@ -447,6 +447,27 @@ fn a_ring_needs_what_the_command_processor_is_told() {
     }
 }
 
+/// `mes_v12_0_queue_init` writes the MQD, and then the registers.
+#[test]
+fn a_ring_that_registers_connect_has_its_mqd_in_memory_too() {
+    let rig = Rig::new(&[]);
+    rig.enable();
+    rig.kernel_ring();
+    let becomes = |active| {
+        rig.gc("GRBM_GFX_CNTL", SELECT[1]);
+        rig.gc("CP_HQD_ACTIVE", active);
+        while rig.read("CP_HQD_ACTIVE") & 1 != active {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    becomes(1);
+    assert_eq!(rig.guest.findings(), [""; 0]);
+    becomes(0);
+    rig.words(MQD[1], &[0]);
+    becomes(1);
+    rig.guest.expect_violation("has another header");
+}
+
 /// `gfx_v12_0_hw_fini` halts MES, then MEC, and turns the hub off last.
 #[test]
 fn the_hub_is_turned_off_after_mes_and_mec() {

@@ -116,6 +116,7 @@ impl Rig {
     /// `mes_v12_0_queue_init_register` of the kernel's pipe.
     pub fn kernel_ring(&self) {
         let mqd = Self::mqd(1);
+        self.words(MQD[1], &mqd.0);
         self.gc("GRBM_GFX_CNTL", SELECT[1]);
         let (low, high) = (|value: u64| value as u32, |value: u64| (value >> 32) as u32);
         for (name, value) in [

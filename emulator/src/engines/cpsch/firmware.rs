@@ -8,7 +8,7 @@ use super::stuck::BadQueues;
 use super::Shared;
 use crate::device::Env;
 use crate::engines::cp::front::generation::GFX9_4_3;
-use crate::engines::cp::front::hqd::Role;
+use crate::engines::cp::front::hqd::{self, Role};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::loads::Loads;
@@ -99,6 +99,10 @@ impl Firmware {
                     self.reserved &= !(1 << slot.xcc());
                 }
                 let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
+                let space = self.mec.space_on(slot.xcc(), 0);
+                if let Err(what) = hqd::check_beside_registers(space, queue.mqd) {
+                    self.violation(format_args!("{what}"));
+                }
                 let load = Loads::alone(slot.xcc(), queue.mqd, image);
                 self.mec
                     .connect(slot, role, *queue, load, Owner::default(), None);

@@ -13,6 +13,7 @@ use super::state::Outcome;
 use super::Shared;
 use crate::device::doorbell::NOT_RUNG;
 use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::hqd::{self, Image as Mqd};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::launch::workers::Units;
 use crate::engines::cp::mec::line::Entry;
@@ -83,7 +84,14 @@ impl Firmware {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Connect(pipe, ring) => self.connect(pipe, *ring),
+            Order::Connect(pipe, ring) => {
+                let bank = Bank::Mes(pipe);
+                let at = self.shared.regs().image(bank).get(Mqd::CP_MQD_BASE_ADDR);
+                if let Err(what) = hqd::check_beside_registers(self.space(), at) {
+                    self.shared.env.report().violation(format_args!("{what}"));
+                }
+                self.connect(pipe, *ring);
+            }
             Order::Drop(Bank::Mes(pipe)) => self.disconnect(pipe),
             Order::Drop(Bank::Compute(slot)) => {
                 let gone = self.mec.hqd(slot).map(|h| h.q.mqd);

@@ -8,6 +8,7 @@
 
 use super::fixed;
 use super::generation::Format;
+use crate::memory::Space;
 use crate::report::Wrong;
 use rkfd_hw::mqd::{COMPUTE_HEADER, FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::gc_9_4_3 as gc;
@@ -69,6 +70,23 @@ const PROGRAMS: [usize; 3] = [
 
 /// Words of a ring slot of an AQL queue.
 pub const AQL_WORDS: u64 = 16;
+
+/// Checks the MQD in memory of a queue that registers connect. It has to be there, too: the queue's state goes there
+/// when the queue is taken off (`gfx_v9_4_3_xcc_kiq_init_queue`, `mes_v12_0_queue_init`).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_beside_registers(space: Space<'_>, at: u64) -> Result<(), String> {
+    let mut mqd = Image::zeroed();
+    let read = space.read_words(at, &mut mqd.0);
+    read.map_err(|fault| format!("the MQD of a queue that registers connect: {fault}"))?;
+    if mqd.0[0] != COMPUTE_HEADER || mqd.get(Mqd::CP_MQD_BASE_ADDR) != at {
+        return Err(format!(
+            "the MQD at {at:#x} of a queue that registers connect has another header, or another address"
+        ));
+    }
+    Ok(())
+}
 
 impl Queue {
     /// Checks a whole MQD that lies at `at`.
