@@ -44,8 +44,22 @@ pub(super) const TYPE_COMPUTE: u64 = 1;
 pub(super) const TYPE_SDMA: u64 = 2;
 
 impl Firmware {
+    /// Each level's doorbell that the frame with resources has named is enabled before there are queues
+    /// (`mes_v12_0_init_aggregated_doorbell`).
+    fn check_levels(&self) {
+        for (level, bell) in self.control.aggregated.into_iter().enumerate() {
+            if bell != 0 && self.shared.regs().aggregated(level) != Some(bell) {
+                self.shared.env.report().violation(format_args!(
+                    "a queue is added, and CP_MES_DOORBELL_CONTROL{} doesn't enable doorbell {bell:#x} of its level",
+                    level + 1
+                ));
+            }
+        }
+    }
+
     pub(super) fn add_user_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
         use AddQueue as A;
+        self.check_levels();
         if pipe != Pipe::Scheduler {
             return api(code::VALUE, "a user queue is for pipe 0");
         }
