@@ -45,6 +45,8 @@ pub enum Name {
     Mi308xCpx,
     /// AMD Radeon RX 9070 XT (Navi 48): gfx1201, scheduled by MES v12.
     Navi48,
+    /// AMD Radeon RX 9070: the same chip with 56 of its 64 compute units.
+    Navi48Xl,
 }
 
 impl Name {
@@ -54,6 +56,7 @@ impl Name {
             Self::Mi308x => &mi308x::SPX,
             Self::Mi308xCpx => &mi308x::CPX,
             Self::Navi48 => &navi48::CHIP,
+            Self::Navi48Xl => &navi48::XL,
         }
     }
 }

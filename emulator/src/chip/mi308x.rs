@@ -344,12 +344,12 @@ pub const CPX: Chip = Chip {
         },
     ],
     // Four engines of one array with ten compute units each, of which half are fused off: which
-    // half is not public.
+    // half is not public, and differs from board to board.
     gc: GcShape {
         engines: 4,
         arrays_per_engine: 1,
         cus_per_array: 10,
-        inactive_cus: &[0x3e0, 0x3e0, 0x3e0, 0x3e0],
+        inactive_cus: &[0x3e0, 0x01f, 0x155, 0x2aa],
         wave_size: 64,
         waves_per_simd: 8,
         simds_per_cu: 4,

@@ -129,6 +129,18 @@ const GB_ADDR_CONFIG: u32 = Value::zeroed().having(ADDR::NUM_PIPES.is::<4>()).bi
         .bits()
     | Value::zeroed().having(ADDR::NUM_RB_PER_SE.is::<2>()).bits();
 
+/// The chip with less of it: one work-group processor of each engine is fused off, which differs from board to board.
+/// libdrm's `amdgpu.ids` has its revision.
+pub const XL: Chip = Chip {
+    name: "AMD Radeon RX 9070",
+    revision: 0xc3,
+    gc: GcShape {
+        inactive_cus: &[0x00c0, 0x0300, 0x000c, 0x3000],
+        ..CHIP.gc
+    },
+    ..CHIP
+};
+
 /// The chip.
 pub const CHIP: Chip = Chip {
     name: "AMD Radeon RX 9070 XT",

@@ -421,15 +421,24 @@ fn waves_run_where_their_queue_s_mask_allows_it() {
     };
     allow([0b10010, 1, 0, 0]);
     run(&rig, &[(&p, &[&all, &some])]);
-    let twenty: Vec<_> = (0..20).map(|n| [n / 5, n % 5]).collect();
+    // Which of an engine's ten units work. A mask's bits are those (`mqd_symmetrically_map_cu_mask`).
+    let work = [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8, 9],
+        [1, 3, 5, 7, 9],
+        [0, 2, 4, 6, 8],
+    ];
+    let twenty: Vec<_> = (0..20usize)
+        .map(|n| [n as u32 / 5, work[n / 5][n % 5]])
+        .collect();
     assert_eq!(units_of(&p, &all), twenty);
-    assert_eq!(units_of(&p, &some), [[0, 1], [0, 4], [1, 0]]);
+    assert_eq!(units_of(&p, &some), [[0, 1], [0, 4], [1, 5]]);
     // Another mask, which the queue is connected with.
     rig.unmap();
     rig.fence();
     allow([0, 0, 0, 0b100]);
     run(&rig, &[(&p, &[&all, &some])]);
-    assert_eq!(units_of(&p, &some), [[3, 2]]);
+    assert_eq!(units_of(&p, &some), [[3, 4]]);
     rig.unmap();
     rig.fence();
 }

@@ -32,7 +32,7 @@ pub struct Chip {
 
 /// All of them, in the order in which they run. Those behind [`USUAL`] are other shapes of the same
 /// chips: unless one is named, only scenarios to which the shape matters run on it.
-pub static ALL: [Chip; 3] = [
+pub static ALL: [Chip; 4] = [
     Chip {
         name: "mi308x",
         target: "gfx942",
@@ -56,6 +56,14 @@ pub static ALL: [Chip; 3] = [
         compute_units: 20,
         xccs: 1,
         scheduler: Scheduler::Cpsch,
+    },
+    Chip {
+        name: "navi48-xl",
+        target: "gfx1201",
+        lanes: 32,
+        compute_units: 56,
+        xccs: 1,
+        scheduler: Scheduler::Mes,
     },
 ];
 

@@ -100,7 +100,8 @@ pub struct Scenario {
     pub trace: bool,
     /// The scheduler that it is about; `None`: every chip has what it is about.
     pub scheduler: Option<Scheduler>,
-    /// It matters to it how many XCCs share a queue's work: it runs on other shapes of the chips, too.
+    /// It matters to it how many XCCs share a queue's work, or which compute units a chip has: it runs on other shapes of the
+    /// chips, too.
     pub shaped: bool,
     /// It leaves the machine as it found it, so others may run in the same one.
     pub shares: bool,

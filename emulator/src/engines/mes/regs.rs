@@ -13,7 +13,7 @@ use super::programs::{engine_of, Programs};
 use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
-use crate::device::facts::Facts;
+use crate::device::facts::{Facts, GcShape};
 use crate::device::Refused;
 use crate::engines::clocks::Gates;
 use crate::engines::cp::front::generation::GFX12;
@@ -26,6 +26,7 @@ use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
 
+mod fused;
 mod micro;
 mod names;
 
@@ -74,6 +75,7 @@ pub struct Regs {
     pub loaded: bool,
     /// Where engines begin.
     programs: Programs,
+    shape: GcShape,
     select: u32,
     mes_cntl: u32,
     me_cntl: u32,
@@ -108,6 +110,7 @@ impl Regs {
             stored: Store::new(&STORED.iter().map(start).collect::<Vec<_>>()),
             loaded,
             programs: Programs::new(!cold),
+            shape: facts.gc,
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
             // As a driver leaves them (`gfx_v12_0_hw_fini`), and as they come from power-on.
@@ -174,8 +177,11 @@ impl Regs {
                 .with(gc::RLC_RLCS_BOOTLOAD_STATUS::BOOTLOAD_COMPLETE, self.loaded)
                 .bits(),
             "GRBM_STATUS" if self.busy => gc::GRBM_STATUS::GUI_ACTIVE.mask(),
-            // Nothing is fused off; a queue's reset is done at once.
-            "GRBM_STATUS" | "CP_STAT" | "CC_GC_SHADER_ARRAY_CONFIG" => 0,
+            "CC_GC_SHADER_ARRAY_CONFIG" => {
+                fused::processors(&self.shape, self.stored.get("GRBM_GFX_INDEX").unwrap_or(0))
+            }
+            // No array is fused off as a whole; a queue's reset is done at once.
+            "GRBM_STATUS" | "CP_STAT" => 0,
             "CC_RB_BACKEND_DISABLE" | "GRBM_CC_GC_SA_UNIT_DISABLE" => 0,
             "CP_ME_CNTL" => self.me_cntl,
             "SPI_COMPUTE_QUEUE_RESET" => 0,

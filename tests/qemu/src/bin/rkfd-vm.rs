@@ -32,8 +32,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Which emulated GPU: mi308x, navi48, mi308x-cpx (one XCC of four), or all: one of each
-    /// kind, and for `test` the scenarios to which the number of XCCs matters on mi308x-cpx.
+    /// Which emulated GPU: mi308x, navi48, mi308x-cpx (one XCC of four), navi48-xl (56 of 64 compute units), or all: one of
+    /// each kind, and for `test` the scenarios to which the shape matters on the other two.
     #[arg(long, env = "CHIP", default_value = "all", global = true)]
     chip: String,
     /// The kernel image; default: the root's stock kernel.
@@ -272,6 +272,7 @@ fn real_main(args: Args) -> Result<bool> {
             let suite = scenarios::all();
             let accel = prepare(&host, &args.accel, &suite)?;
             let jobs = args.jobs.unwrap_or_else(suite::usual_jobs);
+            let chips = Chip::tested(&args.chip)?;
             let which = (sample, seed, filter.as_slice());
             let lists = (list.as_path(), equivalents.as_path());
             return mutants::run(&host, (chips, accel, jobs), lists, &suite, which);

@@ -404,23 +404,30 @@ fn order(shape: &GcShape) -> Vec<Unit> {
     let fused = |engine: u32| *shape.inactive_cus.get(engine as usize).unwrap_or(&0);
     let works = |engine: u32, cu: u32| (fused(engine) >> cu) & 1 == 0;
     let of_engine = arrays * each;
-    let all = (0..of_engine).flat_map(|cu| (0..shape.engines).map(move |engine| (engine, cu)));
-    let all = all.filter(|&(engine, cu)| works(engine, cu));
-    all.map(|(engine, cu)| {
-        let (array, number) = (cu / each, cu % each);
-        let before = (array * each..cu).filter(|other| works(engine, *other));
-        Unit {
-            at: (engine * of_engine + cu) as usize,
-            place: Place {
-                engine,
-                array,
-                cu: number,
-                ..Place::default()
-            },
-            bit: 16 * array + before.count() as u32,
-        }
-    })
-    .collect()
+    // The rank of a unit among those of its engine.
+    let mut all: Vec<(usize, Unit)> = (0..shape.engines)
+        .flat_map(|engine| {
+            let units = (0..of_engine).filter(move |&cu| works(engine, cu));
+            units.enumerate().map(move |(rank, cu)| {
+                let (array, number) = (cu / each, cu % each);
+                let before = (array * each..cu).filter(|other| works(engine, *other));
+                let unit = Unit {
+                    at: (engine * of_engine + cu) as usize,
+                    place: Place {
+                        engine,
+                        array,
+                        cu: number,
+                        ..Place::default()
+                    },
+                    bit: 16 * array + before.count() as u32,
+                };
+                (rank, unit)
+            })
+        })
+        .collect();
+    // Stable: of one rank the first engine's comes first.
+    all.sort_by_key(|(rank, _)| *rank);
+    all.into_iter().map(|(_, unit)| unit).collect()
 }
 
 #[cfg(test)]
