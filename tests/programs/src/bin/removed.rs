@@ -4,25 +4,34 @@
 //!
 //! One process has a queue, mapped memory, and a waiter that sleeps in the driver. When the driver
 //! is unbound the waiter must wake with an error, every request must fail at once, and a store to
-//! the doorbell must end the process with SIGBUS: the device may belong to somebody else.
+//! the doorbell must end the process with SIGBUS: the device may belong to somebody else. So must a store
+//! to the page of registers that flush HDP, which another process has mapped.
 //!
 //! `removed CODE-OBJECT`
 //!
 //! `removed CODE-OBJECT fails`: the same where the driver's probe fails, once programs have found the GPU. The driver is
 //! held there meanwhile, by the module `hold_call`.
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, QueueOptions};
+use rkfd_programs::raw::errno;
 use rkfd_programs::{bound, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_uapi::mmap::{Kind, Offset};
+use rustix::mm::{MapFlags, ProtFlags};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
 /// The child writes the first file when it is ready, the parent the second when the driver is unbound.
 const READY: &str = "/tmp/removed-ready";
 const GONE: &str = "/tmp/removed-gone";
+/// The child that has the page of registers, in the place of "1", and its file.
+const REGISTERS: &str = "registers";
+const READY_TOO: &str = "/tmp/removed-ready-too";
 const ELEMENTS: usize = 4096;
 const SIGBUS: i32 = 7;
 
@@ -108,6 +117,30 @@ fn child() -> Result<(), Failure> {
     Err(Failure::new("the doorbell can still be rung"))
 }
 
+/// Has the page of registers that flush HDP mapped until the driver is unbound.
+fn registers() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let kfd = File::options().read(true).write(true).open("/dev/kfd");
+    let kfd = kfd.map_err(Failure::new)?;
+    let at = Offset {
+        kind: Kind::Mmio,
+        gpu_id: gpu.id() as u16,
+        offset: 0,
+    };
+    let (prot, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: The kernel chooses the place, where nothing is.
+    let page = unsafe { rustix::mm::mmap(null_mut(), 4096, prot, shared, &kfd, at.bits()) };
+    let flush = page.map_err(errno("mmap of the registers"))?.cast::<u32>();
+    // SAFETY: The page is mapped, and its first register is HDP_MEM_FLUSH_CNTL.
+    unsafe { flush.write_volatile(1) };
+    std::fs::write(READY_TOO, "").map_err(Failure::new)?;
+    wait_for(GONE, None)?;
+    println!("now the registers");
+    // SAFETY: As above. Without a driver the kernel ends the process here.
+    unsafe { flush.write_volatile(1) };
+    Err(Failure::new("the registers can still be written"))
+}
+
 /// The probe fails while the child, which waits for the GPU, uses it.
 fn bind(driver: &Path, address: &str, child: &mut Child) -> Result<(), Failure> {
     std::thread::scope(|scope| {
@@ -131,35 +164,47 @@ fn parent() -> Result<(), Failure> {
     if fails() {
         std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
     }
-    let mut child = Command::new(std::env::current_exe().map_err(Failure::new)?)
-        .args(std::env::args().skip(1))
-        .env(CHILD, "1")
-        .stdin(Stdio::null())
-        .spawn()
-        .map_err(Failure::new)?;
+    let mut children = vec![start("1")?];
     if fails() {
-        bind(&driver, &address, &mut child)?;
+        bind(&driver, &address, &mut children[0])?;
     } else {
-        wait_for(READY, Some(&mut child))?;
+        children.push(start(REGISTERS)?);
+        wait_for(READY, Some(&mut children[0]))?;
+        wait_for(READY_TOO, Some(&mut children[1]))?;
         let start = Instant::now();
         std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
         println!("unbound {address} in {:?}", start.elapsed());
     }
     std::fs::write(GONE, "").map_err(Failure::new)?;
-    let status = child.wait().map_err(Failure::new)?;
-    match status.signal() {
-        Some(SIGBUS) => Ok(()),
-        _ => Err(Failure::new(format_args!(
-            "the child ended with {status}, wanted SIGBUS at the doorbell"
-        ))),
-    }
+    let mut ends = children.iter_mut().map(Child::wait);
+    ends.try_for_each(|end| {
+        let status = end.map_err(Failure::new)?;
+        match status.signal() {
+            Some(SIGBUS) => Ok(()),
+            _ => Err(Failure::new(format_args!(
+                "a child ended with {status}, wanted SIGBUS at the doorbell or the registers"
+            ))),
+        }
+    })
+}
+
+/// Starts a child: "1", or [`REGISTERS`].
+fn start(which: &str) -> Result<Child, Failure> {
+    let child = Command::new(std::env::current_exe().map_err(Failure::new)?)
+        .args(std::env::args().skip(1))
+        .env(CHILD, which)
+        .stdin(Stdio::null())
+        .spawn();
+    child.map_err(Failure::new)
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(CHILD).is_none() {
-        return report("removed", parent);
-    }
-    match child() {
+    let result = match std::env::var(CHILD).as_deref() {
+        Err(_) => return report("removed", parent),
+        Ok(REGISTERS) => registers(),
+        Ok(_) => child(),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             println!("removed, child: {failure}");
