@@ -234,9 +234,6 @@ impl Handler {
     /// None but of memory that can't be reached.
     pub(crate) fn renew(&self) -> Result {
         self.first.lock().forget()?;
-        if let Some(second) = &self.second {
-            second.lock().forget()?;
-        }
         self.init();
         self.toggle(true);
         Ok(())
