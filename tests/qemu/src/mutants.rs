@@ -4,7 +4,7 @@
 //! `tests/mutants` builds one module with all mutants; its parameter `mutant` chooses one. First each
 //! scenario runs with none chosen, and the module reports which places it met. Then each mutant of
 //! a sample runs in the shortest scenario that meets it, and, while none notices it, in the next
-//! ones, up to a dozen. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that
+//! ones, up to a dozen, and in those that look at nearly everything. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that
 //! no test can notice, each with its reason. What was found out is noted ([`Notes`]), so that the next run with the
 //! same builds goes on there.
 
@@ -32,10 +32,12 @@ mod notes;
 const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
-/// A mutant that so many scenarios have not noticed is missed.
+/// A mutant that so many scenarios, and those of [`WIDE`], have not noticed is missed.
 const MOST: usize = 12;
+/// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
+const WIDE: [&str; 4] = ["cold-start", "cold-start-navi48", "traced", "conformance"];
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 57] = [
+const SCENARIOS: [&str; 58] = [
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
@@ -92,6 +94,7 @@ const SCENARIOS: [&str; 57] = [
     "hang-copies",
     "kernel-ring",
     "capture",
+    "traced",
     "conformance",
 ];
 
@@ -371,7 +374,9 @@ fn judge(bases: &[Base<'_>], accel: Accel, mutant: &Mutant) -> Result<Option<Str
         meet.extend(on.get(at).copied());
     }
     meet.sort_by_key(|base| base.took);
-    for base in meet.into_iter().take(MOST) {
+    let is_wide = |base: &&Base<'_>| WIDE.contains(&base.scenario.name);
+    let (wide, short): (Vec<&Base<'_>>, Vec<_>) = meet.into_iter().partition(is_wide);
+    for base in short.into_iter().take(MOST).chain(wide) {
         // Far more than it takes without a mutant, so that a busy host catches nothing.
         let limit = (base.took * 3 + Duration::from_secs(20)) / base.host.slow.max(1);
         let parameter = format!("mutant={}", mutant.number);

@@ -209,7 +209,8 @@ fn gpu_reset() -> Scenario {
         "dmesg | grep -Eq '(HWS|MES) hang: resetting the GPU .soft reset.'",
     ))
     .step(Step::Rmmod("rkfd".into()))
-    .check(engines_were_reset);
+    .check(engines_were_reset)
+    .check(super::reset::none_is_masked);
     // The third time that queues are taken off: for the second queue of the first program, for that of
     // the other, and to destroy one.
     scenario

@@ -134,7 +134,8 @@ fn whole(machine: &'static Machine) -> Scenario {
         ))
         .step(Step::Rmmod("rkfd".into()))
         .check(machine.check)
-        .check(measures_nothing);
+        .check(measures_nothing)
+        .check(none_is_masked);
     scenario.includes.push(Include::Firmware);
     if machine.cold {
         scenario = scenario.emulator_arg("--cold");
@@ -170,6 +171,16 @@ fn measures_nothing(outcome: &Outcome) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Interrupts of queues reach the driver, whatever has been reset meanwhile.
+pub(super) fn none_is_masked(outcome: &Outcome) -> Result<(), String> {
+    match Trace::read(&outcome.logs)?.all("interrupt_masked").count() {
+        0 => Ok(()),
+        count => Err(format!(
+            "reset: {count} interrupts of queues were masked by their pipes"
+        )),
+    }
 }
 
 /// MES is told what the waves of a process do for its runtime when that comes to it, and nothing more of it once a
