@@ -2,9 +2,11 @@
 //! How fast the compute unit runs, in wave instructions a second of processor time: other work on
 //! the machine does not count, and each kernel's is the fastest of its runs. make bench-emulator; ARGS=NAME runs the kernels of that name only, ARGS=--checked
 //! with the checks of programs but for caches, ARGS=--cached with caches, too.
+mod by_hand;
 mod per_lane;
 use rkfd_isa::{Checks, ComputeUnit, SecondLevel, Target, GFX942};
 use rkfd_isa_testkit::*;
+use rustix::time::ClockId;
 use std::sync::Arc;
 
 fn time(
@@ -62,14 +64,10 @@ fn unit(target: &'static Target, memory: &mut Flat) -> (ComputeUnit, Arc<SecondL
     (cu, second)
 }
 
-/// Seconds that this thread has run, as the scheduler counts them.
+/// Seconds that this thread has run.
 fn processor_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
-    let first = text
-        .split_whitespace()
-        .next()
-        .and_then(|n| n.parse::<f64>().ok());
-    first.expect("nanoseconds") / 1e9
+    let now = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
 fn main() {
@@ -79,27 +77,34 @@ fn main() {
     }
     println!("gfx942, the fastest of {ROUNDS} rounds each, the results the same");
     const ITEMS: u32 = 16384;
+    const SUMS: u32 = 1 << 15;
     // Its waves lose one lane after the other, and half of its instructions are scalar.
-    compare("diverge", "collatz", [ITEMS, 1, 1], [256, 1, 1], |m| {
+    let lines = ([ITEMS, 1, 1], [256, 1, 1]);
+    let both = [On::PerLane, On::ByHand];
+    compare("diverge", "collatz", lines, &both, |m| {
         let input: Vec<u32> = (1..=ITEMS).collect();
         let (from, to) = (m.put(&input), m.alloc(4 * ITEMS as usize));
         (Args::default().u64(from).u64(to).u32(ITEMS), to)
     });
+    // Few instructions a wave, and most of them of vectors.
+    let lines = ([SUMS, 1, 1], [256, 1, 1]);
+    compare("vadd", "vadd", lines, &[On::ByHand], |m| {
+        let mut random = Random(1);
+        let mut vector = || (0..SUMS).map(|_| random.float()).collect::<Vec<_>>();
+        let (a, b) = (m.put(&vector()), m.put(&vector()));
+        let to = m.alloc(4 * SUMS as usize);
+        (Args::default().u64(a).u64(b).u64(to).u32(SUMS), to)
+    });
     // Every lane is busy until the end.
     const SIDE: u32 = 128;
-    compare(
-        "matmul",
-        "matmul_naive",
-        [SIDE, SIDE, 1],
-        [16, 16, 1],
-        |m| {
-            let mut random = Random(1);
-            let mut matrix = || (0..SIDE * SIDE).map(|_| random.float()).collect::<Vec<_>>();
-            let (a, b) = (m.put(&matrix()), m.put(&matrix()));
-            let to = m.alloc(4 * (SIDE * SIDE) as usize);
-            (Args::default().u64(a).u64(b).u64(to).u32(SIDE), to)
-        },
-    );
+    let squares = ([SIDE, SIDE, 1], [16, 16, 1]);
+    compare("matmul", "matmul_naive", squares, &[On::PerLane], |m| {
+        let mut random = Random(1);
+        let mut matrix = || (0..SIDE * SIDE).map(|_| random.float()).collect::<Vec<_>>();
+        let (a, b) = (m.put(&matrix()), m.put(&matrix()));
+        let to = m.alloc(4 * (SIDE * SIDE) as usize);
+        (Args::default().u64(a).u64(b).u64(to).u32(SIDE), to)
+    });
 }
 
 const ROUNDS: usize = 15;
@@ -115,34 +120,62 @@ fn is_asked_for(kernel: &str) -> bool {
     names.next().is_none_or(|name| name == kernel)
 }
 
-/// Compares a gfx942 kernel on this interpreter with the same on one that copies each lane's operands.
-/// They run in turns, so that other work on the machine slows both.
+/// What a kernel of gfx942 is measured on.
+#[derive(Clone, Copy, PartialEq)]
+enum On {
+    /// This interpreter.
+    WholeWaves,
+    /// One that copies each lane's operands.
+    PerLane,
+    /// Neither: its program as the host's, written by hand.
+    ByHand,
+}
+
+impl On {
+    fn name(self) -> &'static str {
+        match self {
+            Self::WholeWaves => "by whole waves",
+            Self::PerLane => "by copies of each lane",
+            Self::ByHand => "by hand",
+        }
+    }
+}
+
+/// Compares a gfx942 kernel on this interpreter with the same on `others`.
+/// They run in turns, so that other work on the machine slows all.
 fn compare(
     file: &str,
     kernel: &str,
-    grid: [u32; 3],
-    group: [u16; 3],
+    (grid, group): ([u32; 3], [u16; 3]),
+    others: &[On],
     setup: impl Fn(&mut Flat) -> (Args, u64),
 ) {
     if !is_asked_for(kernel) {
         return;
     }
     let elf = compile(&GFX942, file, 3);
-    let mut speeds = [0f64; 2];
+    let on = [&[On::WholeWaves], others].concat();
+    let mut speeds = vec![0f64; on.len()];
     let mut results = Vec::new();
-    for n in (0..2).cycle().take(2 * ROUNDS) {
+    for n in (0..on.len()).cycle().take(on.len() * ROUNDS) {
         let mut memory = Flat::new(16 << 20);
         let (mut cu, second) = unit(&GFX942, &mut memory);
         let code = load(&mut memory, &elf);
         let (args, to) = setup(&mut memory);
         let launch = prepare(&mut memory, &mut cu, &code, kernel, args, grid, group);
-        let start = processor_seconds();
-        let instructions = if n == 0 {
-            launch.run(&mut memory, &mut cu, 100_000).expect("runs");
-            cu.statistics().instructions
-        } else {
-            per_lane::run(&launch, &mut memory, &mut cu)
+        let mut once = || match on[n] {
+            On::WholeWaves => {
+                let before = cu.statistics().instructions;
+                launch.run(&mut memory, &mut cu, 100_000).expect("runs");
+                cu.statistics().instructions - before
+            }
+            On::PerLane => per_lane::run(&launch, &mut memory, &mut cu),
+            On::ByHand => by_hand::run(kernel, &launch, &mut memory, &mut cu),
         };
+        // The first run decodes, and touches memory that nobody has touched.
+        once();
+        let start = processor_seconds();
+        let instructions = once();
         let seconds = processor_seconds() - start;
         second.write_back();
         speeds[n] = speeds[n].max(instructions as f64 / seconds / 1e6);
@@ -150,13 +183,17 @@ fn compare(
     }
     assert!(
         results.iter().all(|r| *r == results[0]),
-        "both compute the same"
+        "all compute the same"
     );
-    let [whole, lanes] = speeds;
-    println!(
-        "{kernel:14} {whole:6.1} M/s by whole waves, {lanes:5.2} M/s by copies of each lane: {:.1} times",
-        whole / lanes
-    );
+    let whole = speeds[0];
+    for (on, speed) in on.iter().zip(speeds) {
+        let times = match *on {
+            On::WholeWaves => String::new(),
+            On::PerLane => format!(", {:.1} times slower", whole / speed),
+            On::ByHand => format!(", {:.1} times faster", speed / whole),
+        };
+        println!("{kernel:14} {speed:7.2} M/s {}{times}", on.name());
+    }
 }
 
 fn kernels(target: &'static Target) {
