@@ -37,7 +37,8 @@ const MOST: usize = 12;
 /// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
 const WIDE: [&str; 4] = ["cold-start", "cold-start-navi48", "traced", "conformance"];
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 58] = [
+const SCENARIOS: [&str; 59] = [
+    "vectoradd",
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",

@@ -66,13 +66,38 @@ fn vectoradd() -> Scenario {
     .steps([
         Step::insmod(MODULE),
         Step::Exists("/dev/kfd".into()),
+        Step::sh(
+            "compute-units",
+            10,
+            "grep -h '^simd_' /sys/devices/virtual/kfd/kfd/topology/nodes/*/properties",
+        ),
         Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
         Step::Rmmod("rkfd".into()),
         Step::Absent("/dev/kfd".into()),
     ])
     .check(all_verified)
     .check(one_dispatch)
+    .check(units_are_there)
     .on_all_shapes()
+}
+
+/// The topology has the chip's compute units, of which others are fused off in each shader array.
+fn units_are_there(outcome: &Outcome) -> Result<(), String> {
+    let most = |name: &str| {
+        let values = outcome.output.iter().filter_map(|line| {
+            let value = line.strip_prefix(name)?.trim();
+            value.parse::<u32>().ok()
+        });
+        values.max().unwrap_or(0)
+    };
+    let found = most("simd_count ").checked_div(most("simd_per_cu "));
+    let wanted = outcome.chip.compute_units;
+    match found == Some(wanted) {
+        true => Ok(()),
+        false => Err(format!(
+            "topology: compute units: {found:?}, wanted {wanted}"
+        )),
+    }
 }
 
 /// Another driver has left its values in the registers of queues, contexts and rings.
