@@ -73,6 +73,17 @@ fn device(c: &mut Ctx, field: &str) -> Result<u64, String> {
     number(c, INFO_DEV_INFO, [0; 4], field.offset, field.size.min(8))
 }
 
+/// `cu_bitmap` of DEV_INFO: a word for each shader array of the first XCC.
+pub(super) fn cu_bitmap(c: &mut Ctx) -> Result<Vec<u32>, String> {
+    let mut fields = InfoDevice::INFO.fields.iter();
+    let at = fields.find(|f| f.c == "cu_bitmap").ok_or("no such field")?;
+    let (_, room) = ask(c, INFO_DEV_INFO, [0; 4], 1024)?;
+    let words = room[at.offset..at.offset + 64].chunks_exact(4);
+    Ok(words
+        .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+        .collect())
+}
+
 fn field(c: &mut Ctx, name: &str) -> Answer {
     Ok(Got::Value(device(c, name)?))
 }
@@ -255,9 +266,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "gpu_counter_freq in kHz", is(100_000), "amd/amdgpu/soc15.c: soc15_get_xclk", |c| field(c, "gpu_counter_freq")),
         row(D, "cu_active_number is the topology's", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: gfx_v9_4_3_get_cu_info", |c| { let want = c.node.compute_units; Ok(Got::Pair(device(c, "cu_active_number")?, want)) }),
         row(D, "cu_bitmap has a bit for each of the first XCC", Want::Computed, "amd/amdgpu/gfx_v9_4_3.c: gfx_v9_4_3_get_cu_info", |c| {
-            let at = InfoDevice::INFO.fields.iter().find(|f| f.c == "cu_bitmap").ok_or("no such field")?.offset;
-            let (_, room) = ask(c, INFO_DEV_INFO, N, 1024)?;
-            Ok(Got::Pair(room[at..at + 64].iter().map(|b| u64::from(b.count_ones())).sum(), c.node.compute_units / c.node.xccs))
+            Ok(Got::Pair(cu_bitmap(c)?.iter().map(|b| u64::from(b.count_ones())).sum(), c.node.compute_units / c.node.xccs))
         }),
         row(D, "wave_front_size is the topology's", Want::Computed, "amd/amdgpu/amdgpu_discovery.c: amdgpu_discovery_get_gfx_info", |c| { let want = c.node.wave_size; Ok(Got::Pair(device(c, "wave_front_size")?, want)) }),
         row(D, "virtual_address_offset", is(0x1_0000), "amd/amdgpu/amdgpu_vm.h: AMDGPU_VA_RESERVED_BOTTOM", |c| field(c, "virtual_address_offset")),

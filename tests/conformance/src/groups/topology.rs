@@ -154,7 +154,11 @@ pub(super) fn rows() -> Vec<Row> {
         row(L, "the engines that should copy are all of those for the bus", Want::Computed, "kfd_topology.c: kfd_set_recommended_sdma_engines", |c| Ok(Got::Pair(number("1/io_links/0/properties", "recommended_sdma_engine_id_mask")?, (1 << c.node.sdma_engines) - 1))).open(),
         row(A, "names", YES, "kfd_topology.c: kfd_cache_show", |_| names("1/caches/0/properties", &[CACHE])).open(),
         row(A, "a vector cache for each compute unit that is on", Want::Computed, "kfd_topology.c: fill_in_l1_pcache", |c| Ok(Got::Pair(caches(1, DATA)?.0.wrapping_sub(caches(1, CODE)?.0), c.node.compute_units))).open(),
-        row(A, "an instruction cache for two compute units, those of an array", Want::Computed, "kfd_topology.c: fill_in_l1_pcache", |c| { let arrays = gpu("array_count")?; let per_array = c.node.compute_units / arrays; Ok(Got::Pair(caches(1, CODE)?.0, arrays * per_array.div_ceil(2))) }).open(),
+        row(A, "an instruction cache for two compute units, those of an array", Want::Computed, "kfd_topology.c: fill_in_l1_pcache", |c| {
+            // Each pair has one of which a unit is on. The XCCs have the same ones.
+            let pairs = |array: &u32| (0..16).filter(|n| (array >> (2 * n)) & 3 != 0).count() as u64;
+            Ok(Got::Pair(caches(1, CODE)?.0, super::drm::cu_bitmap(c)?.iter().map(pairs).sum::<u64>() * c.node.xccs))
+        }),
         row(A, "one of level 2", is(1), "kfd_topology.c: fill_in_l2_l3_pcache", |_| Ok(Got::Value(caches(2, DATA)?.0))).open(),
         row(A, "lines of the vector cache", is(128), "kfd_crat.c: kfd_fill_gpu_cache_info_from_gfx_config", |_| value("1/caches/0/properties", "cache_line_size")).open(),
     ]
