@@ -7,21 +7,28 @@
 //!
 //! `endless copy READY-FILE`: runs on a GPU whose first copy never ends. The file is written once the copy has had time
 //! to begin.
+//!
+//! `endless sleeps READY-FILE`: waits for an event that nobody sets, without a limit, and prints by which error it was woken. The
+//! file is written before.
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Memory, QueueOptions};
+use rkfd_programs::raw::{self, errno};
 use rkfd_programs::{check, code_object, report, Failure, PATIENCE};
+use rkfd_uapi::event;
 
 const WORDS: usize = 1 << 12;
 
 fn run() -> Result<(), Failure> {
     let ready = std::env::args()
         .nth(2)
-        .ok_or_else(|| Failure::new("usage: endless CODE-OBJECT|copy READY-FILE"))?;
+        .ok_or_else(|| Failure::new("usage: endless CODE-OBJECT|copy|sleeps READY-FILE"))?;
     match std::env::args().nth(1).as_deref() {
         Some("copy") => copy(&ready),
+        Some("sleeps") => sleeps(&ready),
         _ => compute(&ready),
     }
 }
@@ -54,6 +61,20 @@ fn compute(ready: &str) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(1));
     }
     rest(ready)
+}
+
+fn sleeps(ready: &str) -> Result<(), Failure> {
+    let _gpu = Gpu::open()?;
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let id = raw::event(&kfd, event::EVENT_SIGNAL).map_err(errno("CREATE_EVENT"))?;
+    std::fs::write(ready, "sleeping\n").map_err(Failure::new)?;
+    match raw::wait(&kfd, id, event::TIMEOUT_INFINITE) {
+        Ok(_) => Err(Failure::new("the wait ended without an error")),
+        Err(error) => {
+            println!("woken by {error}");
+            Ok(())
+        }
+    }
 }
 
 /// Until it is killed.

@@ -125,7 +125,9 @@ fn pulled_out() -> Scenario {
     .emulator_arg("6144")
     .step(Step::insmod(MODULE))
     .step(Step::sh("waves-without-end", 60, started))
+    .step(Step::sh("sleeper", 60, SLEEPER))
     .step(Step::sh("until-it-goes", 300, until_it_goes))
+    .step(Step::sh("the-sleeper-woke", 60, WOKEN))
     .step(refuses("the-next-is-refused", 60))
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::sh(
@@ -136,6 +138,13 @@ fn pulled_out() -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
     .check(went_while_it_worked)
 }
+
+/// A program that waits for an event without a limit; it has another name than those that are killed.
+const SLEEPER: &str =
+    "ln -s /bin/endless /tmp/sleeper; /tmp/sleeper sleeps /tmp/sleeps >/tmp/slept 2>&1 & \
+    for i in $(seq 300); do [ -e /tmp/sleeps ] && exit 0; sleep 0.1; done; exit 1";
+const WOKEN: &str =
+    "for i in $(seq 100); do grep 'woken by' /tmp/slept && exit 0; sleep 0.1; done; exit 1";
 
 /// The device went once, and dispatches came before.
 fn went_while_it_worked(outcome: &Outcome) -> Result<(), String> {
