@@ -66,7 +66,7 @@ fn compute(ready: &str) -> Result<(), Failure> {
 fn sleeps(ready: &str) -> Result<(), Failure> {
     let _gpu = Gpu::open()?;
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
-    let id = raw::event(&kfd, event::EVENT_SIGNAL).map_err(errno("CREATE_EVENT"))?;
+    let id = raw::event(&kfd, event::EVENT_MEMORY).map_err(errno("CREATE_EVENT"))?;
     std::fs::write(ready, "sleeping\n").map_err(Failure::new)?;
     match raw::wait(&kfd, id, event::TIMEOUT_INFINITE) {
         Ok(_) => Err(Failure::new("the wait ended without an error")),

@@ -142,9 +142,9 @@ fn pulled_out() -> Scenario {
 /// A program that waits for an event without a limit; it has another name than those that are killed.
 const SLEEPER: &str =
     "ln -s /bin/endless /tmp/sleeper; /tmp/sleeper sleeps /tmp/sleeps >/tmp/slept 2>&1 & \
-    for i in $(seq 300); do [ -e /tmp/sleeps ] && exit 0; sleep 0.1; done; exit 1";
+    for i in $(seq 300); do [ -e /tmp/sleeps ] && exit 0; sleep 0.1; done; cat /tmp/slept; exit 1";
 const WOKEN: &str =
-    "for i in $(seq 100); do grep 'woken by' /tmp/slept && exit 0; sleep 0.1; done; exit 1";
+    "for i in $(seq 100); do grep 'woken by' /tmp/slept && exit 0; sleep 0.1; done; cat /tmp/slept; exit 1";
 
 /// The device went once, and dispatches came before.
 fn went_while_it_worked(outcome: &Outcome) -> Result<(), String> {
