@@ -100,3 +100,22 @@ fn a_gang_that_rises_does_not_wait_for_quanta() {
     let status = rig.submit(0, &rise(mc(BUFFER), 1), 8);
     assert_eq!(status, error(4, op::CHANGE_GANG_PRIORITY, 0, 1));
 }
+
+/// `gfx_v12_0_cp_compute_enable`: MEC_HALT is bit 30 of CP_MEC_RS64_CNTL.
+#[test]
+fn a_halted_engine_takes_no_packet() {
+    let (mut rig, memory) = start();
+    let p = Process::saving(&memory, 0x8001);
+    let q = Queue::new(&p, 0x1000, 16);
+    rig.add(&q);
+    let running = rig.read("CP_MEC_RS64_CNTL");
+    rig.gc("CP_MEC_RS64_CNTL", running | (1 << 30));
+    let signal = p.signal(0);
+    let (packet, ..) = p.vadd(300, 5, signal);
+    q.push(packet.0);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(p.value(signal), 1);
+    rig.gc("CP_MEC_RS64_CNTL", running);
+    p.wait(signal);
+    assert_eq!(rig.guest.findings(), [""; 0]);
+}
