@@ -13,12 +13,15 @@ import json
 import math
 import pathlib
 import re
+import statistics
 import sys
 
 import curves
 
 # A curve's last stretch may be steeper than its aim by this: measured figures scatter.
 NOISE = 1.25
+# A point of fewer samples than this has no floor of its own.
+FEW = 5
 # The least factor between the two points that are compared.
 STRETCH = 3
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
@@ -196,11 +199,24 @@ def text(runs, folder):
     return "\n\n".join(parts) + "\n"
 
 
+def share_floor(curve):
+    """Of a point with few samples one disturbed floor is the figure. Such a curve's points have the median of their floors."""
+    few = [p for p in curve["points"] if p["samples"] < FEW]
+    if len(few) == len(curve["points"]) > 0:
+        floor = statistics.median(p["floor"] for p in few)
+        for point in few:
+            point["ratio"] *= point["floor"] / floor
+            point["floor"] = floor
+
+
 def load(folder):
     """The runs of a folder, in order of the chips' names."""
     runs = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     if not runs:
         raise SystemExit(f"{folder} has no figures")
+    for run in runs:
+        for curve in run["curves"]:
+            share_floor(curve)
     return runs
 
 

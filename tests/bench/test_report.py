@@ -80,6 +80,24 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(report.grows({"name": name, "points": [{"n": 1, **few}, {"n": 64, **many}]})[2], "missed: packets")
 
 
+class Floors(unittest.TestCase):
+    """What a point's time is compared with."""
+
+    def test_few_samples_share_a_floor(self):
+        disturbed = curve("exit/objects", (0, 10.0), (4000, 10.0), (16_000, 120.0))
+        for point, floor in zip(disturbed["points"], (1000.0, 4000.0, 1000.0)):
+            point.update(samples=3, floor=floor)
+        self.assertEqual(report.grows(disturbed)[2], "missed")
+        report.share_floor(disturbed)
+        self.assertEqual([p["ratio"] for p in disturbed["points"]], [10.0, 40.0, 120.0])
+        self.assertEqual(report.grows(disturbed)[2], "met")
+        # Many samples have many floors.
+        many = curve("MAP/objects", (1, 5.0), (4, 5.0))
+        many["points"][1]["floor"] = 400.0
+        report.share_floor(many)
+        self.assertEqual([p["ratio"] for p in many["points"]], [5.0, 5.0])
+
+
 class Document(unittest.TestCase):
     """What the document gets."""
 
