@@ -12,10 +12,10 @@ use rkfd_hw::regs::Value;
 pub(super) fn processors(shape: &GcShape, index: u32) -> u32 {
     let index = Value::<Index>::new(index);
     let engine = index.get(Index::SE_INDEX) as usize;
-    let first = index.get(Index::SA_INDEX) as u32 * shape.cus_per_array;
+    let first = index.get(Index::SA_INDEX) * shape.cus_per_array;
     let units = shape.inactive_cus.get(engine).unwrap_or(&0) >> first;
     // A processor is two compute units, which are fused off together.
-    let off = (0..shape.cus_per_array / 2).fold(0, |off, n| off | ((units >> (2 * n)) & 1) << n);
+    let off = (0..shape.cus_per_array / 2).fold(0, |off, n| off | (((units >> (2 * n)) & 1) << n));
     Value::zeroed()
         .with(Config::INACTIVE_WGPS, off as u16)
         .bits()
