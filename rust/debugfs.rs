@@ -36,12 +36,8 @@ fn evictions(processes: &Arc<Processes>, f: &mut fmt::Formatter<'_>) -> fmt::Res
     let mut result = Ok(());
     processes.for_each(|process| {
         for device in process.devices() {
-            let (all, lasting) = device.usage.evictions();
-            let (tgid, gpu, ms) = (
-                process.who.tgid,
-                device.gpu.id().get(),
-                device.usage.evicted_ms(),
-            );
+            let (all, lasting, ms) = device.usage.evictions();
+            let (tgid, gpu) = (process.who.tgid, device.gpu.id().get());
             result = result.and(writeln!(
                 f,
                 "process {tgid} gpu {gpu} evictions {all} lasting {lasting} ended_ms {ms}"

@@ -7,31 +7,41 @@
 
 use crate::glue::user;
 use kernel::{
+    new_spinlock,
     prelude::*,
     sync::{
         atomic::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        SpinLock, //
     }, //
 };
 
 const NS_PER_MS: u64 = 1_000_000;
 
+/// The evictions of a process.
+struct Evictions {
+    /// Those that are not undone.
+    lasting: u64,
+    /// Times it was evicted.
+    all: u64,
+    /// When the eviction that lasts began, in ns since boot.
+    since: u64,
+    /// ns of those that ended.
+    ended: u64,
+}
+
 /// The numbers of a process on a GPU.
+#[pin_data]
 pub(crate) struct Usage {
     /// The number of its address space there, 0 before it has one.
     pasid: Atomic<u32>,
     vram: Atomic<u64>,
-    /// Evictions that are not undone.
-    lasting: Atomic<u64>,
-    /// Times it was evicted.
-    evictions: Atomic<u64>,
-    /// When the eviction that lasts began, in ns since boot.
-    since: Atomic<u64>,
-    /// ns of those that ended.
-    ended: Atomic<u64>,
+    /// Lock order: a leaf, also of those who must not sleep.
+    #[pin]
+    evictions: SpinLock<Evictions>,
     /// What copy queues that are gone did, as these count.
     copied: Atomic<u64>,
 }
@@ -39,16 +49,21 @@ pub(crate) struct Usage {
 impl Usage {
     /// Nothing yet.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let usage = Self {
-            pasid: Atomic::new(0),
-            vram: Atomic::new(0),
-            lasting: Atomic::new(0),
-            evictions: Atomic::new(0),
-            since: Atomic::new(0),
-            ended: Atomic::new(0),
-            copied: Atomic::new(0),
+        let none = Evictions {
+            lasting: 0,
+            all: 0,
+            since: 0,
+            ended: 0,
         };
-        Ok(Arc::new(usage, GFP_KERNEL_ACCOUNT)?)
+        Arc::pin_init(
+            pin_init!(Self {
+                pasid: Atomic::new(0),
+                vram: Atomic::new(0),
+                evictions <- new_spinlock!(none, "rkfd evictions"),
+                copied: Atomic::new(0),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
     }
 
     /// Its address space has this number from now on.
@@ -87,28 +102,36 @@ impl Usage {
 
     /// The process is evicted.
     pub(crate) fn evict(&self) {
-        if self.lasting.fetch_add(1, Relaxed) == 0 {
-            self.since.store(user::boottime_ns(), Relaxed);
+        let now = user::boottime_ns();
+        let mut evictions = self.evictions.lock();
+        if evictions.lasting == 0 {
+            evictions.since = now;
         }
-        self.evictions.fetch_add(1, Relaxed);
+        evictions.lasting = evictions.lasting.saturating_add(1);
+        evictions.all = evictions.all.saturating_add(1);
     }
 
     /// One of the evictions is undone.
     pub(crate) fn restore(&self) {
-        if self.lasting.fetch_sub(1, Relaxed) == 1 {
-            let lasted = user::boottime_ns().saturating_sub(self.since.load(Relaxed));
-            self.ended.fetch_add(lasted, Relaxed);
+        let now = user::boottime_ns();
+        let mut evictions = self.evictions.lock();
+        if evictions.lasting == 1 {
+            let lasted = now.saturating_sub(evictions.since);
+            evictions.ended = evictions.ended.saturating_add(lasted);
         }
+        evictions.lasting = evictions.lasting.saturating_sub(1);
     }
 
-    /// Times it was evicted, and how many of these last.
-    pub(crate) fn evictions(&self) -> (u64, u64) {
-        (self.evictions.load(Relaxed), self.lasting.load(Relaxed))
+    /// Times it was evicted, how many of these last, and how long those took that have ended, in ms.
+    pub(crate) fn evictions(&self) -> (u64, u64, u64) {
+        let evictions = self.evictions.lock();
+        let (all, lasting) = (evictions.all, evictions.lasting);
+        (all, lasting, evictions.ended / NS_PER_MS)
     }
 
     /// How long the evictions took that have ended, in ms.
     pub(crate) fn evicted_ms(&self) -> u64 {
-        self.ended.load(Relaxed) / NS_PER_MS
+        self.evictions().2
     }
 }
 
