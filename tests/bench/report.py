@@ -215,7 +215,7 @@ def load(folder):
     if not runs:
         raise SystemExit(f"{folder} has no figures")
     for run in runs:
-        for curve in run["curves"]:
+        for curve in run.get("curves", []):
             share_floor(curve)
     return runs
 

@@ -155,7 +155,7 @@ fn collatz(w: &mut Wave<64>, memory: &mut Flat, tlb: &mut Tlb) -> u64 {
                 let odds = (*value & 1).wrapping_neg();
                 let odd = value.wrapping_add(*value << 1).wrapping_add(1);
                 even |= live & !odds;
-                *value = (odd & odds & live) | (*value >> 1 & !odds & live) | (*value & !live);
+                *value = (odd & odds & live) | ((*value >> 1) & !odds & live) | (*value & !live);
             }
             count += 11 + if even == 0 { 0 } else { 2 };
             let last = if step > 9999 { u64::MAX } else { 0 };
