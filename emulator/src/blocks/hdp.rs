@@ -74,7 +74,7 @@ impl Hdp {
         memory.let_hdp_flush(self.by_itself || flushes);
     }
 
-    /// The rules of HDP 7.0 for what its memories do while they are idle.
+    /// The rules of HDP 7.0, which alone has the register, for what its memories do while they are idle.
     fn check_idle(&self, new: u32) {
         let word = |name| self.store.get(name).unwrap_or(0);
         let old = word("HDP_MEM_POWER_CTRL");
@@ -112,7 +112,7 @@ impl IpBlock for Hdp {
     }
 
     fn write(&self, reg: &'static RegInfo, value: u32) -> Result<(), Refused> {
-        if self.by_itself && reg.reg.name == "HDP_MEM_POWER_CTRL" {
+        if reg.reg.name == "HDP_MEM_POWER_CTRL" {
             self.check_idle(value);
         }
         self.store.write(reg, value)?;
