@@ -199,7 +199,15 @@ fn the_read_pointer_comes_by_doorbell() {
     put(bar, u64::from(index) * 4, 65);
     h.guest.device.soc.interrupts.poll();
     h.guest.expect_violation("IH read pointer 0x41");
+    // Three entries were written.
+    put(bar, u64::from(index) * 4, 96);
+    h.guest.device.soc.interrupts.poll();
     assert_eq!(h.guest.findings().len(), 2);
+    put(bar, u64::from(index) * 4, 128);
+    h.guest.device.soc.interrupts.poll();
+    h.guest
+        .expect_violation("IH read pointer 0x80 is beyond the write pointer 0x60");
+    assert_eq!(h.guest.findings().len(), 3);
 }
 
 #[test]

@@ -292,6 +292,7 @@ impl Interrupts {
         if !self.store(ring, ring.address() + u64::from(at), words) {
             return false;
         }
+        ring.lost |= full;
         let overflow = ring.wptr & 1 | u32::from(full);
         ring.wptr = next | overflow;
         self.trace.event(
@@ -408,6 +409,13 @@ impl Interrupts {
             ));
             return;
         }
+        if !ring.covers(rptr) {
+            self.report.violation(format_args!(
+                "IH read pointer {rptr:#x} is beyond the write pointer {:#x}: the driver took entries that weren't written",
+                ring.offset()
+            ));
+        }
+        ring.lost &= rptr != ring.offset();
         ring.rptr = rptr;
         self.settle(which, ring);
     }

@@ -37,6 +37,8 @@ pub struct Ring {
     pub(super) rung: u32,
     /// It was told that there are entries, and the read pointer has not moved since.
     pub(super) sent: bool,
+    /// Entries were overwritten, and the driver has not caught up since.
+    pub(super) lost: bool,
     /// Time of the last entry.
     pub(super) time: u64,
 }
@@ -74,6 +76,14 @@ impl Ring {
     pub(super) fn has_entries(&self) -> bool {
         let size = self.size().filter(|_| self.has(IH_RB_CNTL::RB_ENABLE));
         size.is_some_and(|size| self.rptr % size != self.offset() % size)
+    }
+
+    /// Whether all entries up to a read pointer were written. A driver whose entries were overwritten goes on somewhere
+    /// behind them.
+    pub(super) fn covers(&self, rptr: u32) -> bool {
+        let size = self.size().filter(|_| self.has(IH_RB_CNTL::RB_ENABLE));
+        let from_last = |at: u32, size| at.wrapping_sub(self.rptr) % size;
+        self.lost || size.is_none_or(|size| from_last(rptr, size) <= from_last(self.offset(), size))
     }
 
     /// Whether a value is one for the read pointer: an entry's beginning.
