@@ -20,6 +20,9 @@ struct Machine {
     rules: &'static [&'static str],
     /// How the log calls the scheduler.
     hangs: &'static str,
+    /// What runs before the reset and after it: page faults, where they have a ring of interrupts of their own, whose
+    /// pointers begin anew.
+    beside: Option<[&'static str; 3]>,
     /// Counts the resets of the whole chip, those of the module's start among them.
     check: Check,
 }
@@ -29,9 +32,10 @@ const CPSCH: &[&str] = &[
     "at the 3rd QUERY_STATUS: no answer",
     "on SMU message of message 0x4d: fail 0xfd until reset",
 ];
-/// MES doesn't start again. Each start has two of these frames, one for each pipe.
+/// MES doesn't start again. Each start has two of these frames, one for each pipe. The first queues to be taken off are
+/// those of the page fault before.
 const MES: &[&str] = &[
-    "at the 1st REMOVE_QUEUE: hang",
+    "at the 3rd REMOVE_QUEUE: hang",
     "at the 3rd SET_HW_RSRC: no answer",
 ];
 
@@ -43,6 +47,7 @@ static MACHINES: [Machine; 3] = [
         cold: false,
         rules: CPSCH,
         hangs: "HWS hang",
+        beside: None,
         check: |outcome| was_reset(outcome, 1),
     },
     Machine {
@@ -52,6 +57,7 @@ static MACHINES: [Machine; 3] = [
         cold: true,
         rules: CPSCH,
         hangs: "HWS hang",
+        beside: None,
         check: |outcome| was_reset(outcome, 1),
     },
     // What another driver has left running is reset at each start (`soc24_need_reset_on_init`).
@@ -62,6 +68,7 @@ static MACHINES: [Machine; 3] = [
         cold: false,
         rules: MES,
         hangs: "MES hang",
+        beside: Some(["/bin/faults", VADD, "memory"]),
         check: |outcome| was_reset(outcome, 3).and(was_told_once(outcome)),
     },
 ];
@@ -113,11 +120,16 @@ fn given_up() -> Scenario {
 /// run.
 fn whole(machine: &'static Machine) -> Scenario {
     let resetting = |way: &str| format!("{}: resetting the GPU .{way}.$", machine.hangs);
-    let mut scenario = with_vadd(machine.name, machine.about, "vectoradd")
+    let beside = |scenario: Scenario, name| match &machine.beside {
+        Some(argv) => scenario.step(Step::run(name, 90, argv)),
+        None => scenario,
+    };
+    let scenario = with_vadd(machine.name, machine.about, "vectoradd")
         .bin("rkfd-programs", "reset")
         .scheduled_by(machine.scheduler)
-        .step(Step::insmod(MODULE))
-        .step(Step::sh("reset", 240, RESET))
+        .step(Step::insmod(MODULE));
+    let scenario = beside(scenario, "before").step(Step::sh("reset", 240, RESET));
+    let mut scenario = beside(scenario, "after")
         .step(Step::sh("sensors-are-busy", 60, BUSY))
         .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
         .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
@@ -139,6 +151,9 @@ fn whole(machine: &'static Machine) -> Scenario {
     scenario.includes.push(Include::Firmware);
     if machine.cold {
         scenario = scenario.emulator_arg("--cold");
+    }
+    if machine.beside.is_some() {
+        scenario = scenario.bin("rkfd-programs", "faults").programs_fault();
     }
     let rules = machine.rules.iter();
     rules.fold(scenario, |scenario, rule| scenario.rule(rule))
