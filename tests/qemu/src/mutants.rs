@@ -37,7 +37,7 @@ const MOST: usize = 12;
 /// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
 const WIDE: [&str; 4] = ["cold-start", "cold-start-navi48", "traced", "conformance"];
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 59] = [
+const SCENARIOS: [&str; 60] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -69,6 +69,7 @@ const SCENARIOS: [&str; 59] = [
     "copy-fault",
     "given-up",
     "kept-queue",
+    "kept-queue-changed",
     "gpu-reset",
     "reset-whole-cold",
     "reset-whole-mes",

@@ -10,7 +10,8 @@
 //! on when its standard input is closed.
 //!
 //! `hung CODE-OBJECT SPIN kept`: runs where MES refuses to give the first queue back. The program makes another one, of
-//! the same process as MES knows it, which runs.
+//! the same process as MES knows it, which runs. With `changed` it is a change that the queue is taken off for: no further
+//! change is tried.
 //!
 //! `hung CODE-OBJECT SPIN clock`: the same on a GPU whose queue goes on in spite of its reset. The other program reads the
 //! GPU's clock meanwhile. By order, not by time: the driver's messages in the kernel's log say when it begins to
@@ -34,6 +35,8 @@ const RUNNING: &str = "bystander: waves run";
 /// What the driver says when it begins to wait for a queue that it resets, and when it gives that up.
 const BEGINS: &str = "hangs on pipe";
 const ENDS: &str = "it doesn't end; resetting pipe";
+/// What the driver shows of all queues.
+const QUEUES: &str = "/sys/kernel/debug/rkfd/queues";
 /// Readings of the clock in between. One of them may have come before the driver took its lock.
 const READINGS: usize = 3;
 
@@ -239,10 +242,22 @@ fn victim() -> Result<(), Failure> {
 fn kept() -> Result<(), Failure> {
     let s = Setup::new()?;
     let first = s.queue()?;
+    let given_back = match is_argument("changed") {
+        true => raw::share(&s.kfd, &first, 50),
+        false => raw::destroy_queue(&s.kfd, first.id()),
+    };
     check(
         "the queue isn't given back",
-        raw::destroy_queue(&s.kfd, first.id()) == Err(Errno::TIMEDOUT),
+        given_back == Err(Errno::TIMEDOUT),
     )?;
+    if is_argument("changed") {
+        check(
+            "it can't be changed any more",
+            raw::share(&s.kfd, &first, 60) == Err(Errno::ACCESS),
+        )?;
+        let queues = std::fs::read_to_string(QUEUES).map_err(Failure::new)?;
+        check("and is shown as hung", queues.contains("state hung"))?;
+    }
     let next = s.queue()?;
     let spin = s.spin(&next)?;
     s.finish(&next, &spin)?;

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use crate::verdict::Outcome;
 
 /// All of them.
-pub fn all() -> [Scenario; 8] {
+pub fn all() -> [Scenario; 9] {
     [
         reset(
             "hang-queue",
@@ -27,7 +27,16 @@ pub fn all() -> [Scenario; 8] {
         clock(),
         copies(),
         copies_of_mes(),
-        kept(),
+        kept(
+            "kept-queue",
+            "a process of which MES keeps a queue goes on with another one, and others go on",
+            &[],
+        ),
+        kept(
+            "kept-queue-changed",
+            "the same when the queue was to be changed: it counts as hung, and isn't changed any more",
+            &["changed"],
+        ),
         unbound(
             "hang-unbound",
             "a queue that hangs while the device is taken from the driver is reset, and the next driver has no trouble with it",
@@ -95,22 +104,19 @@ fn unbound(
 
 /// MES refuses to give a queue back, also while all stand still: it still knows the process, by the context that came with
 /// that queue.
-fn kept() -> Scenario {
-    let argv = ["/bin/hung", VADD, "/kernels/spin-O3.co", "kept"];
-    with_vadd(
-        "kept-queue",
-        "a process of which MES keeps a queue goes on with another one, and others go on",
-        "vectoradd",
-    )
-    .bin("rkfd-programs", "hung")
-    .kernel("spin", 3)
-    .step(Step::insmod(MODULE))
-    .step(Step::run("kept", 90, &argv))
-    .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
-    .step(Step::Rmmod("rkfd".into()))
-    .rule("at the 1st REMOVE_QUEUE: fail")
-    .rule("at the 2nd REMOVE_QUEUE: fail")
-    .scheduled_by(Scheduler::Mes)
+fn kept(name: &'static str, about: &'static str, how: &[&str]) -> Scenario {
+    let mut argv = vec!["/bin/hung", VADD, "/kernels/spin-O3.co", "kept"];
+    argv.extend(how);
+    with_vadd(name, about, "vectoradd")
+        .bin("rkfd-programs", "hung")
+        .kernel("spin", 3)
+        .step(Step::insmod(MODULE))
+        .step(Step::run("kept", 90, &argv))
+        .step(Step::run("usable", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()))
+        .rule("at the 1st REMOVE_QUEUE: fail")
+        .rule("at the 2nd REMOVE_QUEUE: fail")
+        .scheduled_by(Scheduler::Mes)
 }
 
 /// The firmware reports nothing of copy queues: the driver finds the engine by its registers.
