@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sixty-four queues with one dispatch each, all of them running at the same time.
+//! Sixty-four queues with one dispatch each, all of them running at the same time. Then one whose memory can't be
+//! unmapped as long as it is there (`kfd_queue_acquire_buffers`).
 //!
 //! `queues CODE-OBJECT [QUEUES [ELEMENTS]]`
 
+use std::fs::File;
 use std::process::ExitCode;
 
 use rkfd::{Gpu, Queue, QueueOptions};
-use rkfd_programs::{code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::raw::{self, call, errno};
+use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_uapi::{ioctl, memory, queue};
+use rustix::io::Errno;
+
+/// Where a queue's ring and its pointers lie for the GPU, far from what the library uses.
+const PLACES: [u64; 2] = [0x1234_0000_0000, 0x1235_0000_0000];
+const PAGE: usize = 4096;
 
 /// The argument at `place`, or `otherwise` if there is none.
 fn number(place: usize, otherwise: usize) -> Result<usize, Failure> {
@@ -52,7 +61,44 @@ fn run() -> Result<(), Failure> {
     add.dispatch(&queue, &kernel)
         .submit()?
         .wait_timeout(PATIENCE)?;
-    add.verify()
+    add.verify()?;
+    keeps_its_memory(&gpu)
+}
+
+/// A queue that nobody gives work: what it uses can be unmapped and freed only when it has gone.
+fn keeps_its_memory(gpu: &Gpu) -> Result<(), Failure> {
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let flags = memory::ALLOC_GTT | memory::ALLOC_WRITABLE | memory::ALLOC_COHERENT;
+    let mut handles = [0; 2];
+    for (handle, at) in handles.iter_mut().zip(PLACES) {
+        *handle =
+            raw::alloc(&kfd, gpu.id(), at, PAGE, 0, flags).map_err(errno("ALLOC_MEMORY_OF_GPU"))?;
+        raw::map(&kfd, gpu.id(), *handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+    }
+    let mut args = queue::CreateQueueArgs {
+        ring_base_address: PLACES[0],
+        write_pointer_address: PLACES[1],
+        read_pointer_address: PLACES[1] + 8,
+        ring_size: PAGE as u32,
+        gpu_id: gpu.id(),
+        queue_type: queue::QUEUE_TYPE_SDMA,
+        queue_percentage: 100,
+        queue_priority: 7,
+        ..Default::default()
+    };
+    call(&kfd, &ioctl::CREATE_QUEUE, &mut args).map_err(errno("CREATE_QUEUE"))?;
+    let unmap = |handle| raw::unmap(&kfd, gpu.id(), handle);
+    check(
+        "what a queue uses can't be unmapped",
+        handles.map(unmap) == [Err(Errno::BUSY); 2],
+    )?;
+    raw::destroy_queue(&kfd, args.queue_id).map_err(errno("DESTROY_QUEUE"))?;
+    check(
+        "and can once it has gone",
+        handles.map(unmap) == [Ok(()); 2],
+    )?;
+    let free = |handle| raw::free(&kfd, handle);
+    check("and freed", handles.map(free) == [Ok(()); 2])
 }
 
 fn main() -> ExitCode {
