@@ -9,7 +9,7 @@ use crate::Failure;
 use rkfd::Queue;
 use rkfd_uapi::device::GetVersionArgs;
 use rkfd_uapi::ioctl::{self, Request, READ_WRITE, TYPE};
-use rkfd_uapi::{abi::Abi, event, memory, queue};
+use rkfd_uapi::{abi::Abi, event, gem, memory, queue};
 use rustix::io::Errno;
 
 /// Makes a failure that names the request.
@@ -76,6 +76,34 @@ pub fn unmap(kfd: &File, gpu_id: u32, handle: u64) -> Result<(), Errno> {
         n_success: 0,
     };
     call(kfd, &ioctl::UNMAP_MEMORY_FROM_GPU, &mut args)
+}
+
+/// GEM_USERPTR of `len` bytes at `address`, and GEM_VA of it at `va`; the handle. `flags` are the first's, `rights` the
+/// second's beside reading.
+pub fn gem_user(
+    render: &File,
+    address: u64,
+    len: usize,
+    va: u64,
+    (flags, rights): (u32, u32),
+) -> Result<u32, Errno> {
+    let mut args = gem::GemUserptr {
+        addr: address,
+        size: len as u64,
+        flags,
+        handle: 0,
+    };
+    call(render, &gem::GEM_USERPTR, &mut args)?;
+    let mut mapping = gem::GemVa {
+        handle: args.handle,
+        operation: gem::VA_OP_MAP,
+        flags: gem::VM_PAGE_READABLE | rights,
+        va_address: va,
+        map_size: len as u64,
+        ..Default::default()
+    };
+    call(render, &gem::GEM_VA, &mut mapping)?;
+    Ok(args.handle)
 }
 
 /// FREE_MEMORY_OF_GPU.

@@ -7,6 +7,9 @@
 //!
 //! `restored CODE-OBJECT later`: when the pages come, VRAM is full, and so there is none for page tables.
 //! The process' queues stay off until there is; then its kernel runs, and finds its memory.
+//!
+//! `restored CODE-OBJECT two`: the same of a GEM object, beside a second one that changes and is there again at once. The
+//! queues stay off until both are.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -19,7 +22,7 @@ use std::time::Duration;
 use rkfd::{Address, Gpu, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{ioctl, memory as abi, smi};
+use rkfd_uapi::{gem, ioctl, memory as abi, smi};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -28,6 +31,8 @@ const N: usize = 4096;
 const BYTES: usize = N * 4;
 /// Far from other addresses, so that tables of its own are needed.
 const VA: u64 = 0x1234_0000_0000;
+/// As far, and 2 MiB aligned.
+const NEAR: u64 = 0x1235_0000_0000;
 /// How often the driver tries in vain: often enough that its messages reach their limit.
 const TRIES: usize = 200;
 /// Where the memory lies for the CPU.
@@ -108,6 +113,15 @@ fn next_restores(events: &mut File) -> Result<Vec<char>, Failure> {
             }
             Err(e) => return Err(Failure::new(e)),
         }
+    }
+}
+
+/// Whether there are no more reports.
+fn is_empty(events: &mut File) -> Result<bool, Failure> {
+    match events.read(&mut [0; 4096]) {
+        Ok(_) => Ok(false),
+        Err(e) if e.raw_os_error() == Some(Errno::AGAIN.raw_os_error()) => Ok(true),
+        Err(e) => Err(Failure::new(e)),
     }
 }
 
@@ -198,12 +212,66 @@ fn later(s: &Setup) -> Result<(), Failure> {
     check("the kernel found its memory", right == N)
 }
 
+fn two(s: &Setup) -> Result<(), Failure> {
+    let kernel = s.gpu.load(&code_object()?)?.kernel(KERNEL)?;
+    let queue = s.gpu.queue(QueueOptions::default())?;
+    let render = raw::render()?;
+    let mut events = s.events()?;
+    put(3 * BYTES)?;
+    let how = (gem::USERPTR_REGISTER, gem::VM_PAGE_WRITEABLE);
+    let object = |at: usize, va| {
+        raw::gem_user(&render, at as u64, BYTES, va, how).map_err(errno("GEM_USERPTR"))
+    };
+    let (far, near) = (PLACE, PLACE + BYTES);
+    object(far, VA)?;
+    object(near, NEAR)?;
+    // The tables for the one above stay as long as this does.
+    object(near + BYTES, NEAR + BYTES as u64)?;
+    let work = |n: u32| {
+        let dispatch = queue.dispatch(&kernel).blocks(n / BLOCK).block(BLOCK);
+        let [a, b, sum] = [VA, NEAR, NEAR + BYTES as u64].map(Address);
+        dispatch.arg(a).arg(b).arg(sum).arg(n).submit()
+    };
+    work(N as u32)?.wait_timeout(PATIENCE)?;
+    take_away(BYTES)?;
+    while !next_restores(&mut events)?.contains(&'0') {}
+    let filled = s.fill_vram()?;
+
+    put(BYTES)?;
+    for at in [far, near] {
+        // SAFETY: Nobody uses the pages, which come again as zeros.
+        unsafe { rustix::mm::madvise(at as *mut c_void, BYTES, Advice::LinuxDontNeed) }
+            .map_err(errno("madvise"))?;
+    }
+    for i in 0..2 * N {
+        // SAFETY: In the mapping, and no work of the GPU runs.
+        unsafe { (far as *mut f32).add(i).write_volatile(i as f32) };
+    }
+    let sums = work(N as u32)?;
+    // The second is there again within milliseconds.
+    thread::sleep(Duration::from_millis(300));
+    check(
+        "the queues stay off while one object is away",
+        is_empty(&mut events)? && !sums.is_done(),
+    )?;
+    for handle in filled {
+        raw::free(&s.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+    }
+    sums.wait_timeout(PATIENCE)?;
+    // SAFETY: In the mapping, and the work has ended.
+    let sum = |i: usize| unsafe { (far as *const f32).add(2 * N + i).read_volatile() };
+    let right = (0..N).filter(|i| sum(*i) == (2 * i + N) as f32).count();
+    println!("{right} of {N} sums are right");
+    check("the kernel found both", right == N)
+}
+
 fn run() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let s = Setup { kfd, gpu };
     match std::env::args().nth(2).as_deref() {
         Some("later") => later(&s),
+        Some("two") => two(&s),
         _ => addresses(&s),
     }
 }

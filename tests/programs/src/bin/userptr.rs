@@ -66,33 +66,6 @@ fn register(kfd: &File, gpu_id: u32, address: u64, va: u64) -> Result<u64, Errno
     raw::alloc(kfd, gpu_id, va, BYTES, address, flags)
 }
 
-/// The same by the render node: the memory is mapped as well.
-fn register_gem(
-    render: &File,
-    address: u64,
-    va: u64,
-    flags: u32,
-    rights: u32,
-) -> Result<u32, Errno> {
-    let mut args = gem::GemUserptr {
-        addr: address,
-        size: BYTES as u64,
-        flags,
-        handle: 0,
-    };
-    call(render, &gem::GEM_USERPTR, &mut args)?;
-    let mut mapping = gem::GemVa {
-        handle: args.handle,
-        operation: gem::VA_OP_MAP,
-        flags: gem::VM_PAGE_READABLE | rights,
-        va_address: va,
-        map_size: BYTES as u64,
-        ..Default::default()
-    };
-    call(render, &gem::GEM_VA, &mut mapping)?;
-    Ok(args.handle)
-}
-
 fn expect<T: std::fmt::Debug>(
     what: &str,
     result: Result<T, Errno>,
@@ -291,7 +264,13 @@ impl Held {
         memory[1].fill(|_| 0.0);
         let mut handles = Vec::new();
         for (i, (memory, (flags, rights))) in memory.iter().zip(flags).enumerate() {
-            let handle = register_gem(&render, memory.0 as u64, Test::va(i), flags, rights)?;
+            let handle = raw::gem_user(
+                &render,
+                memory.0 as u64,
+                BYTES,
+                Test::va(i),
+                (flags, rights),
+            )?;
             handles.push(handle);
         }
         Ok(Self::Gem { render, handles })

@@ -78,6 +78,7 @@ fn neighbours() -> Scenario {
         &["/bin/restored", VADD, "addresses"],
     ))
     .step(Step::run("later", 120, &["/bin/restored", VADD, "later"]))
+    .step(Step::run("two", 120, &["/bin/restored", VADD, "two"]))
     .step(Step::sh("log", 60, LOG))
     .step(Step::run("stalled", 120, &["/bin/stalled", VADD]))
     .step(Step::sh("groups", 60, GROUPS))
