@@ -104,8 +104,8 @@ impl Objects {
         Ok(args.handle)
     }
 
-    /// KFD's handle of an object, mapped at `va`.
-    pub fn to_kfd(&self, handle: u32, va: u64) -> Result<u64, Failure> {
+    /// KFD's handle of an object, to be mapped at `va`.
+    pub fn kfd_handle(&self, handle: u32, va: u64) -> Result<u64, Failure> {
         let fd = self.export(handle)?;
         let mut args = abi::ImportDmabufArgs {
             va_addr: va,
@@ -114,8 +114,14 @@ impl Objects {
             dmabuf_fd: fd.as_raw_fd() as u32,
         };
         call(&self.kfd, &ioctl::IMPORT_DMABUF, &mut args).map_err(errno("IMPORT_DMABUF"))?;
-        raw::map(&self.kfd, self.gpu_id, args.handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
         Ok(args.handle)
+    }
+
+    /// KFD's handle of an object, mapped at `va`.
+    pub fn to_kfd(&self, handle: u32, va: u64) -> Result<u64, Failure> {
+        let handle = self.kfd_handle(handle, va)?;
+        raw::map(&self.kfd, self.gpu_id, handle).map_err(errno("MAP_MEMORY_TO_GPU"))?;
+        Ok(handle)
     }
 }
 

@@ -17,9 +17,10 @@ use std::process::ExitCode;
 use rkfd::{Address, Gpu, QueueOptions};
 use rkfd_programs::objects::{Mapped, Objects};
 use rkfd_programs::raw::{self, call, errno};
-use rkfd_programs::{code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
+use rkfd_programs::{check, code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
 use rkfd_uapi::gem::{self, GemClose, GemVa, PrimeHandle};
 use rkfd_uapi::{ioctl, memory as abi};
+use rustix::io::Errno;
 
 const N: usize = 1 << 16;
 const BYTES: usize = N * 4;
@@ -171,12 +172,23 @@ fn run() -> Result<(), Failure> {
     s.va(gem::VA_OP_UNMAP, first, FROM_KFD, (0, 0))?;
     raw::unmap(&s.objects.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
     raw::free(&s.objects.kfd, imported).map_err(errno("FREE_MEMORY_OF_GPU"))?;
+    nowhere(&s, sums)?;
     // What the second has mapped goes with its handle; the first and the sums are left for the end.
     let mut args = GemClose {
         handle: second,
         pad: 0,
     };
     call(&s.objects.render, &gem::GEM_CLOSE, &mut args).map_err(errno("GEM_CLOSE"))
+}
+
+/// An object that KFD took without an address can't be mapped (`kfd_mem_attach`).
+fn nowhere(s: &Setup, object: u32) -> Result<(), Failure> {
+    let handle = s.objects.kfd_handle(object, 0)?;
+    check(
+        "without an address nothing is mapped",
+        raw::map(&s.objects.kfd, s.gpu.id(), handle) == Err(Errno::INVAL),
+    )?;
+    raw::free(&s.objects.kfd, handle).map_err(errno("FREE_MEMORY_OF_GPU"))
 }
 
 fn main() -> ExitCode {
