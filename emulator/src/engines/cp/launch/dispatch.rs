@@ -29,6 +29,7 @@ use crate::engines::cp::front::waves::{Allowed, Registers, Taken, WaveSlots, Wav
 use crate::memory::{Hub, Memory};
 use crate::rules::{Event, Kind};
 use crate::trace::Value;
+use residents::NoGroup;
 use rkfd_isa::{ComputeUnit, Fault, Kernel, Outcome, Target};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
@@ -424,7 +425,11 @@ impl Dispatch {
             }
             let (mut group, place) = match self.next_group(cu) {
                 Some(Ok(next)) => next,
-                Some(Err(())) | None => {
+                Some(Err(NoGroup::Still)) => {
+                    self.env.pause().hold();
+                    continue;
+                }
+                Some(Err(NoGroup::Failed)) | None => {
                     more = false;
                     break;
                 }
@@ -522,15 +527,22 @@ impl Dispatch {
     }
 
     /// One that comes back, or that was held, else a new workgroup while there is room, else the one that waits
-    /// longest. An error ends the dispatch: it can't be launched.
-    fn next_group(self: &Arc<Self>, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), ()>> {
+    /// longest. One that can't be launched ends the dispatch.
+    fn next_group(self: &Arc<Self>, cu: &mut ComputeUnit) -> Option<Result<(Group, u32), NoGroup>> {
         let vmid = self.vmid.load(Ordering::Acquire);
         let mut inner = self.lock();
+        // Who steps stops the device under this lock: what waits then is seen waiting, by whoever looks.
+        if self.env.pause().stands() {
+            return Some(Err(NoGroup::Still));
+        }
+        let failed = || {
+            self.set(Go::Kill);
+            NoGroup::Failed
+        };
         if let Some(saved) = inner.coming.pop_front() {
             drop(inner);
-            let group = self.relaunch(cu, &saved).ok_or(());
-            let seated = group.inspect(|(group, place)| self.seat(group, *place));
-            return Some(seated.map_err(|()| self.set(Go::Kill)));
+            let group = self.relaunch(cu, &saved).ok_or_else(failed);
+            return Some(group.inspect(|(group, place)| self.seat(group, *place)));
         }
         if self.is(Go::Settle) {
             let at = inner
@@ -569,11 +581,7 @@ impl Dispatch {
             // A rule that stops the device here stops it before the first instruction.
             self.env.announce(&Event::of(Kind::WaveLaunch).with(&keys));
             // The packet processor has launched one for a trial, so this does not fail.
-            return Some(
-                group
-                    .map(|group| (group, place))
-                    .map_err(|_| self.set(Go::Kill)),
-            );
+            return Some(group.map(|group| (group, place)).map_err(|_| failed()));
         }
         inner.take(0, vmid).map(Ok)
     }

@@ -9,6 +9,14 @@ use crate::engines::cp::launch::group::Group;
 use crate::engines::cp::launch::state::states;
 use std::collections::{HashMap, VecDeque};
 
+/// Why a worker has no workgroup.
+pub(super) enum NoGroup {
+    /// The device stands still.
+    Still,
+    /// It can't be launched.
+    Failed,
+}
+
 impl Inner {
     /// Of a dispatch that may have so many work-groups at a time.
     pub(super) fn new(places: u32, slot: Slot, allowed: Allowed) -> Self {
