@@ -161,4 +161,14 @@ impl Debugger {
         let count = self.must("RESUME_QUEUES", debug::OP_RESUME_QUEUES, &mut its)?;
         check("the queue is resumed", count == 1 && list == [queue])
     }
+
+    /// Resumes all, which no list says.
+    pub fn resume_all(&self) -> Result<(), Failure> {
+        let mut its = debug::DbgTrapResumeQueuesArgs {
+            num_queues: 1,
+            ..Default::default()
+        };
+        let count = self.must("RESUME_QUEUES", debug::OP_RESUME_QUEUES, &mut its)?;
+        check("all queues are resumed", count >= 1)
+    }
 }

@@ -137,6 +137,8 @@ fn suspends(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         found.iter().all(|found| *found >= u64::from(ITEMS / LANES)),
     )?;
     debugger.resume(id)?;
+    debugger.suspend(id)?;
+    debugger.resume_all()?;
     other.ask("go")?;
     check("the kernel goes on, and ends", other.read()? == "ended")
 }
