@@ -97,9 +97,9 @@ impl super::Hal for Hal {
                 .having(Page::RD_L2_POLICY.is::<READ_WITHOUT_ALLOCATING>())
                 .having(Page::WR_L2_POLICY.is::<WRITE_AROUND>())
         });
-        // Its firmware is in place, and is let run here.
+        // Its firmware is in place, and runs once `enable` lets it.
         regs.update(gc::SDMA0_MCU_CNTL.at(engine, HOST_STRIDE), |old| {
-            old.with(Mcu::HALT, false).with(Mcu::RESET, false)
+            old.with(Mcu::RESET, false)
         });
         Ok(())
     }
