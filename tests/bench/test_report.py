@@ -68,6 +68,10 @@ class Verdicts(unittest.TestCase):
         steep = [(n, n ** 1.5 + 1) for n in numbers]
         self.assertEqual(report.grows(curve("exit/objects", *steep))[2], "missed")
         self.assertEqual(report.grows(curve("MAP/objects", (0, 1.0), (1, 1.0)))[2], "not measured")
+        # A machine that others use took as long beside fewer.
+        up_and_down = [(1, 1.0), (4000, 1.9), (16000, 1.0), (60000, 1.6)]
+        self.assertEqual(report.grows(curve("MAP/objects", *up_and_down))[2], "met")
+        self.assertEqual(report.grows(curve("MAP/objects", *up_and_down[:1], (4000, 1.1), *up_and_down[2:]))[2], "missed")
 
     def test_own_part(self):
         name = "CREATE_QUEUE/queues-on-of-this-process"
