@@ -52,6 +52,7 @@ help:
 	@echo 'make trace     one vectorAdd traced by driver and device: what it did, counted, and a file for ui.perfetto.dev'
 	@echo 'make bench     benchmarks; ARGS="requests queues": only these parts, which tests/bench/run lists'
 	@echo 'make bench-amdgpu requests with the kernel'"'"'s own amdgpu.ko and with the module, in one machine, as ratios'
+	@echo 'make bench-interpreters kernels on the emulated compute unit and on Oclgrind, another interpreter'
 	@echo 'make bench-emulator instructions a second of the emulated compute unit'
 	@echo 'make isa-coverage how much of the instruction sets the compute unit executes'
 	@echo 'make isa-conformance whether instructions compute what LLVM computes (seconds; ARGS=--plant exchanges them)'
@@ -193,6 +194,9 @@ bench-amdgpu:
 	@tests/vm bench-amdgpu --out target/bench-amdgpu
 	@tests/bench/rivals.py target/bench-amdgpu
 
+bench-interpreters: setup
+	@tests/bench/interpreters
+
 bench-emulator: setup
 	@setup/in-root cargo run --quiet --release -p rkfd-isa --example speed -- $(ARGS)
 
@@ -209,4 +213,4 @@ clean:
 distclean:
 	@setup/clean.sh --all
 
-.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-kernels test-long fuzz fuzz-decoders faults guards omissions mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-emulator isa-coverage isa-conformance clean distclean
+.PHONY: help setup module install uninstall deb test-package module-check rust-analyzer demo test quick test-kernels test-long fuzz fuzz-decoders faults guards omissions mutants test-noisy conformance test-debug see docs trace fuzz-coverage rocm rocm-trace amdgpu test-firmware amdgpu-rocm trace-diff shell gdb check bench bench-amdgpu bench-interpreters bench-emulator isa-coverage isa-conformance clean distclean

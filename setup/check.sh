@@ -31,6 +31,7 @@ part "links of the documents, as pages" setup/in-root setup/docs-site.py --out /
 part "the checks of documents" setup/in-root tests/floors/test_docs.py --quiet
 part "the report of benchmarks" setup/in-root tests/bench/test_report.py --quiet
 part "the comparison of drivers" setup/in-root tests/bench/test_rivals.py --quiet
+part "the comparison of interpreters" setup/in-root tests/bench/test_interpreters.py --quiet
 part "the lists of mutants" setup/in-root tests/mutants/plant.py --check
 part "formatting of the crates" setup/in-root cargo fmt --all --check
 part "lints of the crates" setup/in-root cargo clippy --quiet --workspace --all-targets -- -D warnings
