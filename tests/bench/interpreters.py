@@ -113,10 +113,7 @@ def main():
     heads = ["kernel", "Oclgrind", "rkfd", "times as fast", "Oclgrind, races and uninitialized values",
              "rkfd, waits, races, schedule and caches", "times as fast"]
     written = report.table(heads, list(rows(plain, checked))) + "\n"
-    if given.docs:
-        report.place(given.docs, BEGIN, END, written)
-    else:
-        print(written, end="")
+    report.give(given, BEGIN, END, written)
 
 
 if __name__ == "__main__":

@@ -240,6 +240,14 @@ def place(file, begin, end, written):
     file.write_text(f"{before}{begin}\n\n{written}\n{end}{after}")
 
 
+def give(given, begin, end, written):
+    """Prints a text, or puts it between the marks of the document that the command line names."""
+    if given.docs:
+        place(given.docs, begin, end, written)
+    else:
+        print(written, end="")
+
+
 def main():
     given = arguments(__doc__)
     runs = load(given.folder)

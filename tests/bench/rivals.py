@@ -52,10 +52,7 @@ def text(runs):
 def main():
     given = report.arguments(__doc__)
     written = text(report.load(given.folder))
-    if given.docs:
-        report.place(given.docs, BEGIN, END, written)
-    else:
-        print(written, end="")
+    report.give(given, BEGIN, END, written)
 
 
 if __name__ == "__main__":
