@@ -433,6 +433,26 @@ fn registers_show_queues_and_halt_engines() {
     });
 }
 
+/// Linux halts an engine, has GRBM reset it, and lets it run (`sdma_v7_0_soft_reset`, `sdma_v7_0_start`).
+#[test]
+fn a_reset_engine_of_gfx12_runs_when_the_host_lets_it() {
+    const HALT: u32 = 1;
+    const RESET: u32 = 2;
+    /// `SOFT_RESET_SDMA0`.
+    const SDMA0: u32 = 1 << 23;
+    let rig = Rig::new(CHIPS[1]);
+    let halted = || rig.guest.read(Block::Gc, "SDMA0_MCU_CNTL") & HALT;
+    rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", 0);
+    assert_eq!(halted(), 0);
+    rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", HALT | RESET);
+    rig.guest.write(Block::Gc, "GRBM_SOFT_RESET", SDMA0);
+    rig.guest.write(Block::Gc, "GRBM_SOFT_RESET", 0);
+    assert_eq!(halted(), HALT);
+    rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", 0);
+    assert_eq!(halted(), 0);
+    rig.expect(&[]);
+}
+
 /// As Linux finds it and goes on (`kgd_gfx_v9_4_3_hqd_sdma_get_doorbell`, `sdma_v4_4_2_soft_reset_engine`,
 /// PPSMC_MSG_ResetSDMA): SELECTED, and a message to the management unit.
 #[test]
