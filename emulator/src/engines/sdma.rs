@@ -435,9 +435,8 @@ impl CopyEngines for Engines {
         let is_there = firmware.was_there() || firmware.has(Firmware::Sdma(engine));
         let its = self.engines.get(usize::from(engine));
         let kept = its.map(|engine| engine.regs.addresses());
-        // The management unit lets one of SDMA 4.4.2 run again (`sdma_v4_4_2_restore_queue` waits for that). The
-        // host halts one of SDMA 7.0 before, and lets it run (`sdma_v7_0_soft_reset`, `sdma_v7_0_start`).
-        self.full_reset(engine, is_there && !self.shape.generation.program_in_memory);
+        // The management unit lets it run again (`sdma_v4_4_2_restore_queue` waits for that).
+        self.full_reset(engine, is_there);
         if let (Some(its), Some(kept)) = (its, kept) {
             its.regs.set_addresses(kept);
         }
