@@ -221,8 +221,11 @@ fn a_doorbell_of_an_earlier_driver_is_forgotten() {
             .write_indirect(Block::Nbio, "DOORBELL0_CTRL_ENTRY_0", index | (8 << 10));
         h.guest
             .write_indirect(Block::Nbio, "S2A_DOORBELL_ENTRY_3_CTRL", 1 | (8 << 17));
+        // The pointers go back while the ring is off, as `vega20_ih_toggle_ring_interrupts` has it.
+        h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !ENABLE);
         h.guest.write(Block::Osssys, "IH_RB_RPTR", 0);
         h.guest.write(Block::Osssys, "IH_RB_WPTR", 0);
+        h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL);
         h.guest
             .write(Block::Osssys, "IH_DOORBELL_RPTR", index | (1 << 28));
     };
