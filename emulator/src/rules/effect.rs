@@ -83,6 +83,7 @@ const TABLE: &[Row] = &[
             Kind::Message,
             Kind::Dispatch,
             Kind::Fill,
+            Kind::KernelCopy,
             Kind::Copy,
             Kind::Stop,
         ],
@@ -90,7 +91,13 @@ const TABLE: &[Row] = &[
     (
         "late T",
         |g| Effect::Late(g.time),
-        &[Kind::Packet, Kind::Dispatch, Kind::Fill, Kind::Copy],
+        &[
+            Kind::Packet,
+            Kind::Dispatch,
+            Kind::Fill,
+            Kind::KernelCopy,
+            Kind::Copy,
+        ],
     ),
     (
         "twice",
@@ -175,6 +182,7 @@ const ANY: &[Kind] = &[
     Kind::WaveLaunch,
     Kind::EndOfPipe,
     Kind::Fill,
+    Kind::KernelCopy,
     Kind::Copy,
     Kind::Walk,
     Kind::Fetch,

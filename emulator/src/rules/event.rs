@@ -30,6 +30,8 @@ pub enum Kind {
     EndOfPipe,
     /// The kernel's queue of a copy engine has a fill.
     Fill,
+    /// The kernel's queue of a copy engine has a copy.
+    KernelCopy,
     /// A process' queue of a copy engine has a packet.
     Copy,
     /// A page walk of a process for a write.
@@ -59,6 +61,7 @@ pub(super) const KINDS: &[(&str, &[Kind])] = &[
     ("wave launch", &[Kind::WaveLaunch]),
     ("end of pipe", &[Kind::EndOfPipe]),
     ("kernel fill", &[Kind::Fill]),
+    ("kernel copy", &[Kind::KernelCopy]),
     ("copy packet", &[Kind::Copy]),
     ("page walk", &[Kind::Walk]),
     ("instruction fetch", &[Kind::Fetch]),

@@ -269,11 +269,11 @@ impl Worker {
 
     /// Whether a packet doesn't go on now, by the rules.
     fn hangs(&self, h: &mut Loaded, packet: &Packet, did: bool) -> bool {
-        let fill = matches!(packet, Packet::FillWords { .. } | Packet::FillBytes { .. });
-        let kind = match h.q.is_kernels() {
-            true if fill => Kind::Fill,
-            true => return false,
-            false => Kind::Copy,
+        let kind = match (h.q.is_kernels(), packet) {
+            (true, Packet::FillWords { .. } | Packet::FillBytes { .. }) => Kind::Fill,
+            (true, Packet::Copy { .. }) => Kind::KernelCopy,
+            (true, _) => return false,
+            (false, _) => Kind::Copy,
         };
         if !self.env.rules().is_about(kind) && !did {
             return false;
