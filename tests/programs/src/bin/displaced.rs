@@ -5,22 +5,23 @@
 //! This one's objects fill most of VRAM, and a kernel adds two of them again and again, with other values each time.
 //! Then the other program asks for more than is left. It gets that, this one's objects go to system memory, and each sum
 //! is right all the time; management events tell of the queues. When the other one has gone, objects that are mapped
-//! anew or that KFD imports are in VRAM again; what KFD imported when there was no room stays where it was.
+//! anew or that KFD imports are in VRAM again; what KFD imported when there was no room stays where it was. A program that
+//! is killed while KFD's import has an object copied keeps nobody from importing it.
 //!
-//! `displaced CODE-OBJECT`; `displaced taker` is the other program.
+//! `displaced CODE-OBJECT`; `displaced taker` is the other program, `displaced importer GPU FD` the one that is killed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rkfd::{Address, Gpu, Kernel, Memory, Queue, QueueOptions};
 use rkfd_programs::objects::{Mapped, Objects};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::{amdgpu, gem, ioctl, smi};
+use rkfd_uapi::{amdgpu, gem, ioctl, memory, smi};
 
 /// Elements of what is added.
 const N: usize = 1 << 18;
@@ -39,6 +40,10 @@ const FILES: usize = 64;
 const PLACES: [u64; 3] = [0x1234_0000_0000, 0x1235_0000_0000, 0x1236_0000_0000];
 const AGAIN: u64 = 0x1237_0000_0000;
 const IMPORTED: u64 = 0x1238_0000_0000;
+/// Bytes of what a killed program imports: more than the driver copies at a time, between which it looks.
+const LARGE: usize = 48 << 20;
+/// How long that program has until it is killed.
+const COPYING: Duration = Duration::from_millis(40);
 /// The fillers that KFD takes while there is no room for all of them.
 const STAYING: std::ops::Range<usize> = 2..8;
 
@@ -215,6 +220,9 @@ fn run() -> Result<(), Failure> {
         added.push(objects.cpu(handle, BYTES)?);
     }
     added[1].fill(1, second);
+    let large = objects.create(LARGE, vram)?;
+    let large = (large, objects.cpu(large, LARGE)?);
+    large.1.fill(STEP, |i| filled(0, i));
     let mut fillers = Vec::new();
     // KFD's programs can have what objects give way with; what is really left is another number.
     let used = "/sys/bus/pci/devices/0000:00:01.0/mem_info_vram_used";
@@ -332,7 +340,78 @@ fn run() -> Result<(), Failure> {
             let (right, all) = mapped.count(STEP, |i| filled(n, i));
             right == all
         });
-    check("they hold what they held", right)
+    check("they hold what they held", right)?;
+    killed(&objects, &large)
+}
+
+/// Imports an object after a program that was killed while the device copied it, for which it is told to take long.
+fn killed(objects: &Objects, (handle, mapped): &(u32, Mapped)) -> Result<(), Failure> {
+    let before = kib(&objects.render, "amd-evicted-vram:")?;
+    check(
+        "a program is killed in the middle of an import",
+        dies_importing(objects, *handle)?,
+    )?;
+    let away = kib(&objects.render, "amd-evicted-vram:")?;
+    check("the object stays away", away == before)?;
+    objects.to_kfd(*handle, IMPORTED + FILLER as u64)?;
+    let now = kib(&objects.render, "amd-evicted-vram:")?;
+    check(
+        "it comes to VRAM for the next one",
+        now + ((LARGE as u64) >> 10) == away,
+    )?;
+    let (right, all) = mapped.count(STEP, |i| filled(0, i));
+    check("and holds what it held", right == all)
+}
+
+/// Kills a program that imports an object: whether it wasn't through with it.
+fn dies_importing(objects: &Objects, handle: u32) -> Result<bool, Failure> {
+    let buffer = objects.export(handle)?;
+    let mut child = Command::new(std::env::current_exe().map_err(Failure::new)?)
+        .arg("importer")
+        .args([objects.gpu_id.to_string(), buffer.as_raw_fd().to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(Failure::new)?;
+    let pipe = child.stdout.take();
+    let mut lines = BufReader::new(pipe.ok_or_else(|| Failure::new("a pipe is missing"))?).lines();
+    let begins = lines.next().and_then(Result::ok);
+    check(
+        "another program imports",
+        begins.as_deref() == Some("begins"),
+    )?;
+    std::thread::sleep(COPYING);
+    child.kill().map_err(Failure::new)?;
+    child.wait().map_err(Failure::new)?;
+    Ok(lines.next().is_none())
+}
+
+/// Imports what it got from [`dies_importing`], and stays until it is killed.
+fn importer() -> Result<(), Failure> {
+    let mut numbers = std::env::args().skip(2).map(|word| word.parse::<u32>());
+    let mut number = || {
+        numbers
+            .next()
+            .and_then(Result::ok)
+            .ok_or_else(|| Failure::new("a number is missing"))
+    };
+    let (gpu_id, dmabuf_fd) = (number()?, number()?);
+    let objects = Objects::new(rkfd_programs::render_node()?, gpu_id)?;
+    let mut vm = memory::AcquireVmArgs {
+        drm_fd: objects.render.as_raw_fd() as u32,
+        gpu_id,
+    };
+    call(&objects.kfd, &ioctl::ACQUIRE_VM, &mut vm).map_err(errno("ACQUIRE_VM"))?;
+    println!("begins");
+    let mut args = memory::ImportDmabufArgs {
+        va_addr: IMPORTED,
+        handle: 0,
+        gpu_id,
+        dmabuf_fd,
+    };
+    call(&objects.kfd, &ioctl::IMPORT_DMABUF, &mut args).map_err(errno("IMPORT_DMABUF"))?;
+    println!("ends");
+    std::thread::sleep(PATIENCE);
+    Ok(())
 }
 
 /// The events: queues were evicted for memory that was moved, and restored.
@@ -362,20 +441,25 @@ fn wait_for(what: &str, done: impl Fn() -> Result<bool, Failure>) -> Result<(), 
         if start.elapsed() > PATIENCE {
             return Err(Failure::new(format_args!("{what}: it doesn't come")));
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
+fn ended(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some("taker") => match taker() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => {
-                println!("{failure}");
-                ExitCode::FAILURE
-            }
-        },
+        Some("taker") => ended(taker()),
+        Some("importer") => ended(importer()),
         _ => report("displaced", run),
     }
 }

@@ -128,6 +128,7 @@ fn displaced() -> Scenario {
         "displaced",
     )
     .emulator_arg("--vram-mib=256")
+    .rule("on kernel copy: late 200 ms")
     .without_trace()
     .step(Step::insmod(MODULE))
     .step(Step::run("displaced", 90, &["/bin/displaced", VADD]))
