@@ -19,11 +19,11 @@ use anyhow::{bail, ensure, Context, Result};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -70,14 +70,37 @@ pub fn kernel_symbols(host: &Host) -> PathBuf {
         .join(format!("symbols-{}", kernel.to_string_lossy()))
 }
 
-/// Boot, and run gdb with these further arguments; true if gdb ends well.
-pub fn run(host: &Host, accel: Accel, mut scenario: Scenario, args: &[String]) -> Result<bool> {
+/// Boot, and run gdb with these further arguments; true if gdb ends well. A machine whose kernel hangs before process 1
+/// starts anew, as in [`run::boot_once`].
+pub fn run(host: &Host, accel: Accel, scenario: &Scenario, args: &[String]) -> Result<bool> {
+    for boot in 1..=run::BOOTS {
+        let again = accel == Accel::Tcg && boot < run::BOOTS;
+        if let Some(is_well) = attempt(host, accel, scenario, args, again)? {
+            return Ok(is_well);
+        }
+        eprintln!(
+            "process 1 did not start within {} s; the machine starts anew",
+            run::boot_limit(host).as_secs()
+        );
+    }
+    bail!("no boot came to an end")
+}
+
+/// Boots once. `None`: process 1 did not start in time, of which another boot may make `again`.
+fn attempt(
+    host: &Host,
+    accel: Accel,
+    scenario: &Scenario,
+    args: &[String],
+    again: bool,
+) -> Result<Option<bool>> {
     let dir = RunDir::new(&host.build, Some(host.chip), scenario.name)?;
-    guest::pack(host, &scenario, &dir.file("initramfs"))?;
-    let gpu = Emulator::start(host, &dir, &scenario)?;
+    guest::pack(host, scenario, &dir.file("initramfs"))?;
+    let gpu = Emulator::start(host, &dir, scenario)?;
     let (results, stub) = (dir.file("results.sock"), dir.file("gdb.sock"));
     let listener = UnixListener::bind(&results)
         .with_context(|| format!("cannot listen on {}", shown(&results)))?;
+    let mut scenario = scenario.clone();
     scenario.qemu_args.extend([
         "-chardev".into(),
         format!(
@@ -97,14 +120,19 @@ pub fn run(host: &Host, accel: Accel, mut scenario: Scenario, args: &[String]) -
         .stderr(File::create(dir.file("qemu.log"))?)
         .spawn()
         .context("QEMU cannot be started")?;
-    let ended = attach(
-        host,
-        &dir,
-        &listener,
-        &stub,
-        scenario.timeout * host.slow,
-        args,
-    );
+    let limit = scenario.timeout * host.slow;
+    let ended = listener
+        .accept()
+        .context("the guest's second port")
+        .and_then(|(port, _)| {
+            let mut guest = Guest::new(port)?;
+            let boots = if again { run::boot_limit(host) } else { limit };
+            match guest.starts(boots) {
+                true => attach(host, &dir, guest, &stub, limit, args).map(Some),
+                false if again => Ok(None),
+                false => bail!("process 1 does not start"),
+            }
+        });
     let _ = machine.kill();
     let _ = machine.wait();
     drop(gpu);
@@ -112,25 +140,53 @@ pub fn run(host: &Host, accel: Accel, mut scenario: Scenario, args: &[String]) -
     ended
 }
 
+/// The guest's second port.
+struct Guest {
+    answer: UnixStream,
+    told: Receiver<String>,
+    first: Option<String>,
+}
+
+impl Guest {
+    fn new(port: UnixStream) -> Result<Self> {
+        let answer = port.try_clone()?;
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || run::lines(port, &tell, |line| line));
+        Ok(Self {
+            answer,
+            told,
+            first: None,
+        })
+    }
+
+    /// Whether process 1 says something in time.
+    fn starts(&mut self, limit: Duration) -> bool {
+        self.first = self.told.recv_timeout(limit).ok();
+        self.first.is_some()
+    }
+
+    fn line(&mut self, deadline: Instant) -> Result<String> {
+        if let Some(line) = self.first.take() {
+            return Ok(line);
+        }
+        self.told
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            .context("the guest does not get as far as gdb")
+    }
+}
+
 fn attach(
     host: &Host,
     dir: &RunDir,
-    listener: &UnixListener,
+    mut guest: Guest,
     stub: &Path,
     timeout: Duration,
     args: &[String],
 ) -> Result<bool> {
-    let (guest, _) = listener.accept().context("the guest's second port")?;
-    let mut answer = guest.try_clone()?;
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || run::lines(guest, &tell, |line| line));
     let (mut sections, mut symbols) = (Vec::new(), String::new());
     let deadline = Instant::now() + timeout;
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let line = told
-            .recv_timeout(left)
-            .context("the guest does not get as far as gdb")?;
+        let line = guest.line(deadline)?;
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["section", name, address] => sections.push((name.to_owned(), address.to_owned())),
@@ -149,6 +205,9 @@ fn attach(
     fs::write(&script, commands(host, &names, &sections, stub, &attached)?)?;
     // The guest is stopped from the moment that gdb attaches, and finds this when it goes on.
     let mark = attached.clone();
+    let Guest {
+        mut answer, told, ..
+    } = guest;
     thread::spawn(move || {
         while !mark.exists() {
             thread::sleep(Duration::from_millis(50));

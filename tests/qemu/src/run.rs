@@ -42,7 +42,7 @@ enum Event {
 }
 
 /// How often a machine is booted at most until process 1 starts, and how long one boot may take until then.
-const BOOTS: u32 = 3;
+pub(crate) const BOOTS: u32 = 3;
 const BOOT: Duration = Duration::from_secs(90);
 /// A debug kernel boots in so many times as long at most, however long its programs take.
 const SLOW_BOOT: u32 = 4;
@@ -111,7 +111,8 @@ pub fn boot_once(
     attempt(host, accel, boot, show, print, false)?.context("a boot without an outcome")
 }
 
-fn boot_limit(host: &Host) -> Duration {
+/// How long a boot may take until process 1 starts.
+pub(crate) fn boot_limit(host: &Host) -> Duration {
     BOOT * host.slow.min(SLOW_BOOT)
 }
 

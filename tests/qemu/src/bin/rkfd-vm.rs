@@ -350,7 +350,7 @@ fn real_main(args: Args) -> Result<bool> {
             let wanted = !gdb::kernel_symbols(&host).exists();
             let scenario = gdb::scenario(scenarios::shell(terminal::size()), wanted);
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
-            return gdb::run(&host, accel, scenario, &further);
+            return gdb::run(&host, accel, &scenario, &further);
         }
         What::Test {
             filter,
