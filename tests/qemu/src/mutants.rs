@@ -3,10 +3,10 @@
 //!
 //! `tests/mutants` builds one module with all mutants; its parameter `mutant` chooses one. First each
 //! scenario runs with none chosen, and the module reports which places it met. Then each mutant of
-//! a sample runs in the shortest scenario that meets it, and, while none notices it, in the next
-//! ones, up to a dozen, and in those that look at nearly everything. A mutant is caught if its scenario is found bad.
-//! A table beside the planter names mutants that no test can notice, each with its reason. What was found out is noted ([`Notes`]), so that the next run with the
-//! same builds goes on there.
+//! a sample runs in up to a dozen scenarios that meet it, until one notices: by turns in the shortest ones and
+//! in those that meet most of its file; then in those that look at nearly everything. A mutant is
+//! caught if its scenario is found bad. A table beside the planter names mutants that no test can notice, each with its
+//! reason. What was found out is noted ([`Notes`]), so that the next run with the same builds goes on there.
 
 use crate::chip::Chip;
 use crate::host::Host;
@@ -17,25 +17,22 @@ use crate::run::{self, Show};
 use crate::scenario::Scenario;
 use anyhow::{ensure, Context, Result};
 use std::collections::hash_map::DefaultHasher;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+mod judge;
 mod notes;
 
 /// The parameter's value that chooses no mutant and reports the places.
 const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
-/// A mutant that so many scenarios, and those of [`WIDE`], have not noticed is missed.
-const MOST: usize = 12;
-/// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
-const WIDE: [&str; 4] = ["cold-start", "cold-start-navi48", "traced", "conformance"];
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
 const SCENARIOS: [&str; 60] = [
     "vectoradd",
@@ -120,22 +117,75 @@ struct Base<'a> {
     met: BTreeSet<usize>,
 }
 
-/// Runs `sample` mutants of `list` that some scenario meets, drawn by `seed`, or those whose file or text
-/// has one of `filter`; returns whether enough were caught.
+/// Which mutants run, and where.
+#[derive(clap::Args)]
+pub struct Wanted {
+    /// Parts of files or texts; all mutants with one are run, in place of a sample.
+    filter: Vec<String>,
+    /// What the planter listed.
+    #[arg(long, env = "RKFD_MUTANTS")]
+    list: PathBuf,
+    /// Those that no test can notice.
+    #[arg(long, default_value = "tests/mutants/equivalent.txt")]
+    equivalents: PathBuf,
+    /// How many are drawn.
+    #[arg(long, default_value_t = 160)]
+    sample: usize,
+    /// What decides which ones are drawn.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Run only the mutants with these numbers (the planter's), each in every scenario of `--in`.
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        requires = "scenarios"
+    )]
+    only: Vec<usize>,
+    /// The scenarios of `--only`.
+    #[arg(
+        long = "in",
+        value_name = "SCENARIOS",
+        value_delimiter = ',',
+        requires = "only"
+    )]
+    scenarios: Vec<String>,
+}
+
+/// Runs a sample of the mutants that some scenario meets, or those that are `wanted`; returns whether enough were
+/// caught.
 ///
 /// # Errors
-/// The lists can't be read, or a scenario fails without a mutant.
+/// The lists can't be read, a scenario fails without a mutant, or one is asked for that isn't there.
 pub fn run(
     host: &Host,
     (chips, accel, jobs): (&'static [Chip], Accel, NonZeroUsize),
-    (list, equivalents): (&Path, &Path),
     suite: &[Scenario],
-    (sample, seed, filter): (usize, u64, &[String]),
+    wanted: &Wanted,
 ) -> Result<bool> {
-    let mut mutants = read(list, equivalents)?;
+    let Wanted {
+        filter,
+        sample,
+        seed,
+        ..
+    } = wanted;
+    let mut mutants = read(&wanted.list, &wanted.equivalents)?;
+    if !wanted.only.is_empty() {
+        mutants.retain(|m| wanted.only.contains(&m.number));
+        ensure!(
+            mutants.len() == wanted.only.len(),
+            "no mutant has such a number"
+        );
+        return judge::in_these(host, (chips, accel), suite, (&mutants, &wanted.scenarios));
+    }
     let notes = Notes::of(host)?;
     let bases = bases(host, (chips, accel, jobs), suite, &notes)?;
     let planted = mutants.len();
+    let mut of_file: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for mutant in &mutants {
+        let all = of_file.entry(mutant.file.clone()).or_default();
+        all.push(mutant.number);
+    }
     mutants.retain(|m| bases.iter().any(|base| base.met.contains(&m.number)));
     println!(
         "{planted} mutants are planted; the scenarios meet {} of them",
@@ -154,15 +204,16 @@ pub fn run(
         (hash.finish(), m.number)
     });
     if filter.is_empty() {
-        mutants.truncate(sample);
+        mutants.truncate(*sample);
     }
     let verdicts = each(&mutants, jobs, |mutant| {
+        let of_file = of_file.get(&mutant.file).map_or(&[][..], Vec::as_slice);
         let (word, how) = match &mutant.equivalent {
             Some(why) => ("equivalent", why.clone()),
             None => match notes.verdict(mutant.number) {
                 Some(Some(how)) => ("caught", how),
                 Some(None) => ("missed", String::from("no scenario notices it")),
-                None => match judge(&bases, accel, mutant) {
+                None => match judge::judge(&bases, accel, mutant, of_file) {
                     Ok(how) => {
                         notes.judged(mutant.number, how.as_deref());
                         match how {
@@ -362,45 +413,6 @@ fn met(line: &str) -> Vec<usize> {
         Some(set.map(|bit| at * 32 + bit).collect())
     };
     parse().unwrap_or_default()
-}
-
-/// Which scenario notices a mutant, and by what; `None`: none of those that meet it.
-fn judge(bases: &[Base<'_>], accel: Accel, mutant: &Mutant) -> Result<Option<String>> {
-    // Each scenario on one of the chips on which it meets the place, in turns: what one chip lacks, another may have.
-    let mut meet = Vec::new();
-    for name in SCENARIOS {
-        let of = |base: &&Base<'_>| base.scenario.name == name && base.met.contains(&mutant.number);
-        let on: Vec<_> = bases.iter().filter(of).collect();
-        let turn = mutant.number + meet.len();
-        let at = turn.checked_rem(on.len()).unwrap_or(0);
-        meet.extend(on.get(at).copied());
-    }
-    meet.sort_by_key(|base| base.took);
-    let is_wide = |base: &&Base<'_>| WIDE.contains(&base.scenario.name);
-    let (wide, short): (Vec<&Base<'_>>, Vec<_>) = meet.into_iter().partition(is_wide);
-    for base in short.into_iter().take(MOST).chain(wide) {
-        // Far more than it takes without a mutant, so that a busy host catches nothing.
-        let limit = (base.took * 3 + Duration::from_secs(20)) / base.host.slow.max(1);
-        let parameter = format!("mutant={}", mutant.number);
-        let run = with(
-            base.scenario,
-            &parameter,
-            std::slice::from_ref(&parameter),
-            Some(limit),
-        );
-        let outcome = run::run(&base.host, accel, &run, Show::Nothing, &mut |_| {})?;
-        let verdict = outcome.judge(&run);
-        let _ = fs::remove_dir_all(&outcome.logs);
-        if verdict.failed > 0 {
-            let why = verdict.reasons.first().map_or("", |why| why.as_str());
-            let why = why.lines().next().unwrap_or_default();
-            return Ok(Some(format!(
-                "{} on {}: {why}",
-                base.scenario.name, base.host.chip
-            )));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

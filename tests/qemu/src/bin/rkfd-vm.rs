@@ -118,22 +118,7 @@ enum What {
         share: Share,
     },
     /// Run mutants of the module, and count which ones a scenario notices.
-    Mutants {
-        /// Parts of files or texts; all mutants with one are run, in place of a sample.
-        filter: Vec<String>,
-        /// What the planter listed.
-        #[arg(long, env = "RKFD_MUTANTS")]
-        list: PathBuf,
-        /// Those that no test can notice.
-        #[arg(long, default_value = "tests/mutants/equivalent.txt")]
-        equivalents: PathBuf,
-        /// How many are drawn.
-        #[arg(long, default_value_t = 160)]
-        sample: usize,
-        /// What decides which ones are drawn.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
+    Mutants(mutants::Wanted),
     /// Run the demo with drivers that leave out what silicon needs: the device has to name it.
     Omissions {
         /// Parts of their names.
@@ -262,20 +247,12 @@ fn real_main(args: Args) -> Result<bool> {
                 }
             });
         }
-        What::Mutants {
-            filter,
-            list,
-            equivalents,
-            sample,
-            seed,
-        } => {
+        What::Mutants(wanted) => {
             let suite = scenarios::all();
             let accel = prepare(&host, &args.accel, &suite)?;
             let jobs = args.jobs.unwrap_or_else(suite::usual_jobs);
             let chips = Chip::tested(&args.chip)?;
-            let which = (sample, seed, filter.as_slice());
-            let lists = (list.as_path(), equivalents.as_path());
-            return mutants::run(&host, (chips, accel, jobs), lists, &suite, which);
+            return mutants::run(&host, (chips, accel, jobs), &suite, &wanted);
         }
         What::Omissions {
             filter,
