@@ -107,7 +107,11 @@ impl Registers for Shared {
     fn leave(&self, slot: Slot, change: &mut dyn FnMut(&mut Image)) {
         let mut regs = self.regs(slot.xcc());
         if regs.is_active(slot) && !regs.orders.contains(&Order::Drop(slot)) {
-            change(regs.image_mut(slot));
+            let image = regs.image_mut(slot);
+            let request = image.get(Image::CP_HQD_DEQUEUE_REQUEST) as u32;
+            change(image);
+            // Whoever made it by registers takes it back.
+            image.set(Image::CP_HQD_DEQUEUE_REQUEST, request);
         }
     }
 

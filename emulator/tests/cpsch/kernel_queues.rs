@@ -50,9 +50,14 @@ impl Rig {
         );
         let mut m = self.kernel_mqd(kiq);
         m.set(Mqd::CP_HQD_ACTIVE, 1);
-        self.put_words(kiq.mqd, &m.0);
-        self.select(KIQ);
         let bell = m.get(Mqd::CP_HQD_PQ_DOORBELL_CONTROL) as u32 | (1 << 30);
+        m.set(Mqd::CP_HQD_PQ_DOORBELL_CONTROL, bell);
+        m.set(Mqd::CP_HQD_EOP_CONTROL, 9);
+        self.select(KIQ);
+        m.set(Mqd::CP_MQD_CONTROL, self.read(gc::CP_MQD_CONTROL));
+        let state = self.read(gc::CP_HQD_PERSISTENT_STATE);
+        m.set(Mqd::CP_HQD_PERSISTENT_STATE, state);
+        self.put_words(kiq.mqd, &m.0);
         self.write(
             gc::CP_PQ_WPTR_POLL_CNTL,
             self.read(gc::CP_PQ_WPTR_POLL_CNTL) & !(1 << 31),
@@ -253,7 +258,9 @@ impl Rig {
         let words = packets.len() + 4;
         let ib = self.alloc(words as u64 * 4);
         let run = run_list(ib, words, processes);
-        let chain = run.with(RunList::CHAIN, true);
+        let chain = run
+            .with(RunList::CHAIN, true)
+            .with(RunList::CHAINED_RUNLIST_IDLE_DISABLE, true);
         self.put_words(ib, &[packets, &chain.0].concat());
         self.hiq(&run.0);
     }

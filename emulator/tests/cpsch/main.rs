@@ -13,6 +13,7 @@ mod gws;
 mod isolation;
 mod kernel_queues;
 mod kernels;
+mod left_out;
 mod mqds;
 mod packets;
 mod pause;

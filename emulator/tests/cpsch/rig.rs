@@ -173,6 +173,13 @@ impl Rig {
         let rig = self;
         rig.start_kiq();
         rig.start_hiq();
+        // `KFD_DEQUEUE_WAIT_INIT`.
+        rig.on_each_xcc(|_| {
+            let times = rig.read(gc::CP_IQ_WAIT_TIME2);
+            let times = Value::<gc::CP_IQ_WAIT_TIME2>::new(times);
+            let times = times.having(gc::CP_IQ_WAIT_TIME2::QUE_SLEEP.is::<1>());
+            rig.write(gc::CP_IQ_WAIT_TIME2, times.bits());
+        });
         let resources = SetResources::zeroed()
             .with(SetResources::HEADER, header(op::SET_RESOURCES, 8))
             .try_with(SetResources::VMID_MASK, vmids.into())

@@ -100,7 +100,7 @@ impl Firmware {
                 }
                 let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
                 let space = self.mec.space_on(slot.xcc(), 0);
-                if let Err(what) = hqd::check_beside_registers(space, queue.mqd) {
+                if let Err(what) = hqd::check_beside_registers(&GFX9_4_3.mqd, space, &image) {
                     self.violation(format_args!("{what}"));
                 }
                 let load = Loads::alone(slot.xcc(), queue.mqd, image);
@@ -113,7 +113,11 @@ impl Firmware {
                 self.mec.drop_queue(slot);
             }
             Order::Dequeue(slot, request) => {
-                let slot = self.mec.loaded_at(slot);
+                let (slot, here) = (self.mec.loaded_at(slot), slot);
+                if self.mec.role(slot).is_none() {
+                    // One of a driver before.
+                    self.shared.regs(here.xcc()).set_active(here, false);
+                }
                 let stop = match request {
                     2 => Stop::Reset,
                     3 => Stop::Save,

@@ -178,9 +178,23 @@ impl Regs {
         }
     }
 
-    /// Another driver's queues were on the HQDs.
+    /// Another driver's queues were on the HQDs, and its KIQ still is: it went without a word. Doorbells wake the core
+    /// as it had it, and its write pointers are polled.
     pub fn leave_queues(&mut self) {
         self.hqd.iter_mut().for_each(leave_queue);
+        // `amdgpu_gfx_kiq_acquire`: the last micro engine and pipe.
+        if let Some(kiq) = GFX9_4_3.slots.find(2, 1, 0) {
+            self.set_active(kiq.on(self.xcc), true);
+        }
+        let nowhere = gc::CP_MEC_DOORBELL_RANGE_LOWER.any();
+        let polled = gc::CP_PQ_WPTR_POLL_CNTL::EN.mask();
+        for (name, value) in [
+            (nowhere.name, u32::MAX & !3),
+            ("CP_PQ_WPTR_POLL_CNTL", polled),
+        ] {
+            // They are stored ones.
+            let _ = self.stored.put(name, value);
+        }
     }
 
     /// Reads a register.
@@ -393,6 +407,12 @@ impl Regs {
             0 => None,
             count => Some(Duration::from_micros(count.into())),
         }
+    }
+
+    /// CP_IQ_WAIT_TIME2.QUE_SLEEP.
+    pub fn que_sleep(&self) -> u32 {
+        let times = self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0);
+        u32::from(Value::<gc::CP_IQ_WAIT_TIME2>::new(times).get(gc::CP_IQ_WAIT_TIME2::QUE_SLEEP))
     }
 
     /// CPC_INT_CNTL of a pipe.

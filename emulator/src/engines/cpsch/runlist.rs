@@ -58,6 +58,17 @@ impl Firmware {
         if p.get(RunList::OFFLOAD_POLLING) != 0 {
             return self.violation(format_args!("RUN_LIST: OFFLOAD_POLLING is not modelled"));
         }
+        // "Wait count for dequeue retry" (`pm_config_dequeue_wait_counts_v9`): 64 times as long from power-on.
+        if let Some(sleep) = self
+            .shared
+            .xccs()
+            .map(|xcc| self.shared.regs(xcc).que_sleep())
+            .find(|&sleep| sleep > 1)
+        {
+            self.violation(format_args!(
+                "RUN_LIST with {sleep:#x} in CP_IQ_WAIT_TIME2.QUE_SLEEP: retries that late are not modelled"
+            ));
+        }
         let list = match self.read_list(p) {
             Ok(list) => list,
             Err(Some(Bad::Opcode(what) | Bad::Content(what))) => {
@@ -162,6 +173,12 @@ impl Firmware {
                             "a RUN_LIST inside that does not chain the list to itself at its end",
                         );
                     }
+                    if !next.is_set(RunList::CHAINED_RUNLIST_IDLE_DISABLE) {
+                        return bad(
+                            "a chain without CHAINED_RUNLIST_IDLE_DISABLE: it ends when all are idle, and who has no HQD then \
+                             is not looked at again",
+                        );
+                    }
                     chained = true;
                 }
                 _ => return bad(&format!("{} inside", pm4::name(opcode))),
@@ -211,6 +228,9 @@ impl Firmware {
             if !process.has(zero) {
                 return Err(format!("MAP_PROCESS: {name} is not modelled"));
             }
+        }
+        if process.get(P::PROCESS_QUANTUM) == 0 {
+            return Err("MAP_PROCESS: PROCESS_QUANTUM is 0".into());
         }
         if process.get(P::PAGE_TABLE_BASE) & 1 == 0 {
             return Err("MAP_PROCESS: the page table base is not valid".into());

@@ -86,8 +86,8 @@ impl Firmware {
         match order {
             Order::Connect(pipe, ring) => {
                 let bank = Bank::Mes(pipe);
-                let at = self.shared.regs().image(bank).get(Mqd::CP_MQD_BASE_ADDR);
-                if let Err(what) = hqd::check_beside_registers(self.space(), at) {
+                let image = *self.shared.regs().image(bank);
+                if let Err(what) = hqd::check_beside_registers(&GFX12.mqd, self.space(), &image) {
                     self.shared.env.report().violation(format_args!("{what}"));
                 }
                 self.connect(pipe, *ring);

@@ -63,6 +63,8 @@ pub struct Format {
     pub mask: fn(usize) -> u32,
     /// The words whose registers do not read zero after a reset.
     pub reset: &'static [(usize, u32)],
+    /// The words whose registers a driver writes from the MQD, where it connects a queue by registers.
+    pub by_registers: &'static [usize],
     /// CP_HQD_PERSISTENT_STATE.PRELOAD_SIZE: the size of the image.
     pub preload: u32,
     /// CP_HQD_PQ_CONTROL.SLOT_BASED_WPTR.

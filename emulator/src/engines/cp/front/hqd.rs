@@ -72,11 +72,17 @@ const PROGRAMS: [usize; 3] = [
 pub const AQL_WORDS: u64 = 16;
 
 /// Checks the MQD in memory of a queue that registers connect. It has to be there, too: the queue's state goes there
-/// when the queue is taken off (`gfx_v9_4_3_xcc_kiq_init_queue`, `mes_v12_0_queue_init`).
+/// when the queue is taken off (`gfx_v9_4_3_xcc_kiq_init_queue`, `mes_v12_0_queue_init`). And the registers are written
+/// from it, so that those in `format.by_registers` have the same.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_beside_registers(space: Space<'_>, at: u64) -> Result<(), String> {
+pub fn check_beside_registers(
+    format: &Format,
+    space: Space<'_>,
+    registers: &Image,
+) -> Result<(), String> {
+    let at = registers.get(Mqd::CP_MQD_BASE_ADDR);
     let mut mqd = Image::zeroed();
     let read = space.read_words(at, &mut mqd.0);
     read.map_err(|fault| format!("the MQD of a queue that registers connect: {fault}"))?;
@@ -85,7 +91,16 @@ pub fn check_beside_registers(space: Space<'_>, at: u64) -> Result<(), String> {
             "the MQD at {at:#x} of a queue that registers connect has another header, or another address"
         ));
     }
-    Ok(())
+    let mut words = format.by_registers.iter().copied();
+    let differs = words.find(|&word| registers.0.get(word) != mqd.0.get(word));
+    differs.map_or(Ok(()), |word| {
+        Err(format!(
+            "a queue that registers connect has {:#x} in {}, and {:#x} in its MQD",
+            registers.0.get(word).copied().unwrap_or(0),
+            format.word_name(word),
+            mqd.0.get(word).copied().unwrap_or(0)
+        ))
+    })
 }
 
 impl Queue {

@@ -2,14 +2,15 @@
 
 //! What the registers of an HQD hold when another driver's queue was there.
 //!
-//! They are those that Linux writes before it activates a queue, whatever they held
+//! They are those that Linux writes before it activates a queue, in full or a field of it, whatever they held
 //! (`gfx_v9_4_3_xcc_kiq_init_register`, `mes_v12_0_queue_init_register`).
 
 use super::hqd::Image;
+use rkfd_hw::regs::gc_9_4_3::CP_HQD_PERSISTENT_STATE as state;
 use Image as Mqd;
 
-/// Writes such a queue's registers: addresses of memory that is gone, pointers into its ring, its VMID.
-/// It is not active.
+/// Writes such a queue's registers: addresses of memory that is gone, pointers into its ring, its VMID, the size of its
+/// image. It is not active.
 pub fn leave_queue(image: &mut Image) {
     let addresses = [
         Mqd::CP_MQD_BASE_ADDR,
@@ -27,4 +28,15 @@ pub fn leave_queue(image: &mut Image) {
     }
     image.set(Mqd::CP_HQD_PQ_RPTR, 0x340);
     image.set(Mqd::CP_HQD_VMID, 9);
+    image.set(
+        Mqd::CP_MQD_CONTROL,
+        image.get(Mqd::CP_MQD_CONTROL) as u32 | 9,
+    );
+    // The size of another chip's image.
+    let word = image.get(Mqd::CP_HQD_PERSISTENT_STATE) as u32;
+    let size = state::PRELOAD_SIZE.mask();
+    image.set(
+        Mqd::CP_HQD_PERSISTENT_STATE,
+        (word & !size) | (0x47 << state::PRELOAD_SIZE.bit()),
+    );
 }

@@ -37,6 +37,11 @@ impl Regs {
                 let queue = Queue::from_hqd(&GFX9_4_3.mqd, self.image(slot), role)
                     .map_err(|wrong| Refused::Undefined(wrong.what))?;
                 self.golden()?;
+                if Value::new(self.stored.get("CP_PQ_WPTR_POLL_CNTL").unwrap_or(0))
+                    .is_set(gc::CP_PQ_WPTR_POLL_CNTL::EN)
+                {
+                    return undefined("polling of the write pointer is not modelled");
+                }
                 if role == Role::Kiq {
                     self.wakes_for(queue.doorbell)?;
                 }
@@ -121,13 +126,11 @@ impl Regs {
         self.image(slot).get(Image::CP_HQD_ACTIVE) & 1 == 1
     }
 
-    /// Sets CP_HQD_ACTIVE; a queue that goes has no dequeue request any more.
+    /// Sets CP_HQD_ACTIVE. A request that registers made stays until they take it back: Linux does so
+    /// (`gfx_v9_4_3_xcc_q_fini_register`, `gfx_v9_4_3_xcc_kiq_init_register`).
     pub fn set_active(&mut self, slot: Slot, on: bool) {
         let image = self.image_mut(slot);
         image.set(Image::CP_HQD_ACTIVE, on.into());
-        if !on {
-            image.set(Image::CP_HQD_DEQUEUE_REQUEST, 0);
-        }
     }
 
     /// Whether RLC_CP_SCHEDULERS names the slot as the KIQ's.

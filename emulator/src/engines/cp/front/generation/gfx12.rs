@@ -45,6 +45,18 @@ pub static GFX12: Generation = Generation {
         mask,
         // Which ones do not read zero is not public.
         reset: &[],
+        // `mes_v12_0_queue_init_register`, which leaves the end-of-pipe buffer as it is, and 0 in CP_MQD_CONTROL.
+        by_registers: &[
+            Image::CP_HQD_PERSISTENT_STATE.word(),
+            Image::CP_HQD_PQ_BASE.word(),
+            Image::CP_HQD_PQ_BASE.word() + 1,
+            Image::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
+            Image::CP_HQD_PQ_RPTR_REPORT_ADDR.word() + 1,
+            Image::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
+            Image::CP_HQD_PQ_WPTR_POLL_ADDR.word() + 1,
+            Image::CP_HQD_PQ_DOORBELL_CONTROL.word(),
+            Image::CP_HQD_PQ_CONTROL.word(),
+        ],
         preload: 0x55,
         slot_based_wptr: pq.field(pq::SLOT_BASED_WPTR),
         clear: &[

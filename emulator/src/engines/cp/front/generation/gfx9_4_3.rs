@@ -75,6 +75,22 @@ pub static GFX9_4_3: Generation = Generation {
             (162, 0x100),
             (167, 0x6),
         ],
+        // `gfx_v9_4_3_xcc_kiq_init_register`.
+        by_registers: &[
+            Image::CP_MQD_CONTROL.word(),
+            Image::CP_HQD_PERSISTENT_STATE.word(),
+            Image::CP_HQD_PQ_BASE.word(),
+            Image::CP_HQD_PQ_BASE.word() + 1,
+            Image::CP_HQD_PQ_RPTR_REPORT_ADDR.word(),
+            Image::CP_HQD_PQ_RPTR_REPORT_ADDR.word() + 1,
+            Image::CP_HQD_PQ_WPTR_POLL_ADDR.word(),
+            Image::CP_HQD_PQ_WPTR_POLL_ADDR.word() + 1,
+            Image::CP_HQD_PQ_DOORBELL_CONTROL.word(),
+            Image::CP_HQD_PQ_CONTROL.word(),
+            Image::CP_HQD_EOP_BASE_ADDR.word(),
+            Image::CP_HQD_EOP_BASE_ADDR.word() + 1,
+            Image::CP_HQD_EOP_CONTROL.word(),
+        ],
         preload: 0x53,
         slot_based_wptr: pq.field(pq::SLOT_BASED_WPTR),
         clear: &[
