@@ -11,8 +11,6 @@ use rkfd_hw::aql::KernelDispatch;
 use rkfd_hw::mes::op;
 use rkfd_hw::mes::v12::AddQueue;
 
-/// SPI_GDBG_PER_VMID_CNTL.TRAP_EN.
-const TRAP_EN: u32 = 1 << 3;
 /// The same, EXCP_EN: watched addresses.
 const ADDR_WATCH: u32 = 1 << (4 + 7);
 

@@ -8,6 +8,7 @@ mod counters;
 mod debugger;
 mod faults;
 mod hang;
+mod left_out;
 mod levels;
 mod log;
 mod process;

@@ -31,6 +31,8 @@ pub const DOORBELL: [u32; 2] = [0xb << 1, 0xc << 1];
 pub const SELECT: [u32; 2] = [3 << 2, (3 << 2) | 1];
 /// Words of a ring.
 pub const WORDS: u64 = 1024;
+/// SPI_GDBG_PER_VMID_CNTL.TRAP_EN.
+pub const TRAP_EN: u32 = 1 << 3;
 /// What a status holds before it is written.
 pub const NOTHING: u64 = 0x5555_5555_5555_5555;
 
@@ -82,6 +84,12 @@ impl Rig {
         self.gc("CP_DEBUG", NO_HALT);
         self.gc("CP_MEC_DOORBELL_RANGE_UPPER", 0x8a << 3);
         self.gc("RLC_CP_SCHEDULERS", 0x80 | (3 << 5) | (1 << 3));
+        // `gfx_v12_0_init_compute_vmid`: TRAP_EN.
+        for vmid in 1..16 {
+            self.gc("GRBM_GFX_CNTL", vmid << 4);
+            let control = self.read("SPI_GDBG_PER_VMID_CNTL");
+            self.gc("SPI_GDBG_PER_VMID_CNTL", control | TRAP_EN);
+        }
         for (pipe, select) in SELECT.into_iter().enumerate() {
             self.gc("GRBM_GFX_CNTL", select);
             let cntl = self.read("CP_MES_CNTL");

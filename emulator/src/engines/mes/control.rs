@@ -91,7 +91,10 @@ impl Firmware {
                 let fence = p.get(SetHwResources1::CLEANER_SHADER_FENCE_MC_ADDR);
                 memory("cleaner_shader_fence_mc_addr", self.space().load_u64(fence))?;
                 let units = p.get(SetHwResources1::MES_KIQ_UNMAP_TIMEOUT) as u32;
-                if pipe == Pipe::Scheduler && units != 0 {
+                if units == 0 {
+                    return not_modelled("mes_kiq_unmap_timeout 0");
+                }
+                if pipe == Pipe::Scheduler {
                     self.control.patience = PATIENCE_UNIT.saturating_mul(units);
                 }
             }

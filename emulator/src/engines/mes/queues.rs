@@ -44,22 +44,32 @@ pub(super) const TYPE_COMPUTE: u64 = 1;
 pub(super) const TYPE_SDMA: u64 = 2;
 
 impl Firmware {
-    /// Each level's doorbell that the frame with resources has named is enabled before there are queues
-    /// (`mes_v12_0_init_aggregated_doorbell`).
-    fn check_levels(&self) {
+    /// Before there are queues, each level's doorbell that the frame with resources has named is enabled, and no other
+    /// one (`mes_v12_0_init_aggregated_doorbell`), and doorbells of queues without an HQD reach MES as it expects them
+    /// (`mes_v12_0_enable_unmapped_doorbell_handling`).
+    fn check_doorbells(&self) {
+        let report = self.shared.env.report();
         for (level, bell) in self.control.aggregated.into_iter().enumerate() {
-            if bell != 0 && self.shared.regs().aggregated(level) != Some(bell) {
-                self.shared.env.report().violation(format_args!(
-                    "a queue is added, and CP_MES_DOORBELL_CONTROL{} doesn't enable doorbell {bell:#x} of its level",
-                    level + 1
+            let enabled = self.shared.regs().aggregated(level).unwrap_or(0);
+            let name = level + 1;
+            if bell == 0 && enabled != 0 {
+                report.violation(format_args!(
+                    "a queue is added, and CP_MES_DOORBELL_CONTROL{name} enables doorbell {enabled:#x}, which SET_HW_RSRC doesn't name"
+                ));
+            } else if bell != enabled {
+                report.violation(format_args!(
+                    "a queue is added, and CP_MES_DOORBELL_CONTROL{name} doesn't enable doorbell {bell:#x} of its level"
                 ));
             }
+        }
+        if let Err(what) = self.shared.regs().tells_unmapped(self.control.unmapped) {
+            report.violation(format_args!("a queue is added, and {what}"));
         }
     }
 
     pub(super) fn add_user_queue(&mut self, pipe: Pipe, p: &AddQueue) -> Result<(), Failure> {
         use AddQueue as A;
-        self.check_levels();
+        self.check_doorbells();
         if pipe != Pipe::Scheduler {
             return api(code::VALUE, "a user queue is for pipe 0");
         }

@@ -128,9 +128,21 @@ impl Regs {
         }
     }
 
-    /// Another driver's queues were on the HQDs.
+    /// Another driver's queues were on the HQDs. It has halted the engines, with their pipes in reset
+    /// (`mes_v12_0_enable`, `gfx_v12_0_cp_compute_enable`), and other doorbells were the compute engine's.
     pub fn leave_queues(&mut self) {
+        use gc::{CP_MEC_RS64_CNTL as mec, CP_MES_CNTL as mes};
         self.hqd.iter_mut().for_each(leave_queue);
+        self.mes_cntl |= mes::MES_INVALIDATE_ICACHE.mask()
+            | mes::MES_PIPE0_RESET.mask()
+            | mes::MES_PIPE1_RESET.mask();
+        self.mec_cntl |= mec::MEC_INVALIDATE_ICACHE.mask()
+            | mec::MEC_PIPE0_RESET.mask()
+            | mec::MEC_PIPE1_RESET.mask()
+            | mec::MEC_PIPE2_RESET.mask()
+            | mec::MEC_PIPE3_RESET.mask();
+        // It is a stored one.
+        let _ = self.stored.put("CP_MEC_DOORBELL_RANGE_LOWER", 0x0fff_fffc);
     }
 
     /// Reads a register.
@@ -429,12 +441,14 @@ impl Regs {
         self.loaded && is_run(Value::new(self.mes_cntl), pipe)
     }
 
-    /// Whether the compute micro engine is halted, or its pipe of a queue isn't active.
+    /// Whether the compute micro engine is halted, or its pipe of a queue isn't active or is in reset.
     pub fn is_halted(&self, slot: Slot) -> bool {
         use gc::CP_MEC_RS64_CNTL as mec;
         let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit()) + slot.pipe();
+        let reset = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
         Value::<mec>::new(self.mec_cntl).get(mec::MEC_HALT) == 1
             || (self.mec_cntl >> active) & 1 == 0
+            || (self.mec_cntl >> reset) & 1 == 1
     }
 
     /// CPC_INT_CNTL of a compute pipe.
@@ -448,6 +462,33 @@ impl Regs {
             self.stored.get("CP_UNMAPPED_DOORBELL").unwrap_or(0),
         );
         register.get(gc::CP_UNMAPPED_DOORBELL::ENABLE) == 1
+    }
+
+    /// That doorbells of queues without an HQD are told of as a mode of `unmapped_doorbell_handling` has it. Linux's is
+    /// 2, with 8 KiB of doorbells for each process, and with messages of them to the scheduler's queue.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn tells_unmapped(&self, mode: u64) -> Result<(), &'static str> {
+        use gc::{CP_HQD_GFX_CONTROL as messages, CP_UNMAPPED_DOORBELL as unmapped};
+        const SLICE_BIT: u32 = 13;
+        let get = |name| self.stored.get(name).unwrap_or(0);
+        let register = Value::<unmapped>::new(get("CP_UNMAPPED_DOORBELL"));
+        let tells =
+            Value::<messages>::new(get("CP_HQD_GFX_CONTROL")).is_set(messages::DB_UPDATED_MSG_EN);
+        match mode {
+            0 if register.is_set(unmapped::ENABLE) => Err(
+                "CP_UNMAPPED_DOORBELL tells of doorbells that unmapped_doorbell_handling ignores",
+            ),
+            2 if !register.is_set(unmapped::ENABLE) => {
+                Err("CP_UNMAPPED_DOORBELL is not enabled for unmapped_doorbell_handling 2")
+            }
+            2 if u32::from(register.get(unmapped::PROC_LSB)) != SLICE_BIT => {
+                Err("CP_UNMAPPED_DOORBELL.PROC_LSB is not 13: a process' doorbells are 8 KiB")
+            }
+            2 if !tells => Err("CP_HQD_GFX_CONTROL lacks DB_UPDATED_MSG_EN"),
+            _ => Ok(()),
+        }
     }
 
     /// The doorbell of a level, if it is enabled.

@@ -10,7 +10,8 @@ use super::slot::Pipe;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::mec::line::Turns;
 use rkfd_hw::mes::v12::SetHwResources;
-use rkfd_hw::regs::Block;
+use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Debug;
+use rkfd_hw::regs::{Block, Value};
 
 impl Firmware {
     pub(super) fn set_resources(&mut self, pipe: Pipe, p: &SetHwResources) -> Result<(), Failure> {
@@ -112,9 +113,26 @@ impl Firmware {
         {
             return api(code::VALUE, "nothing is left to the scheduler");
         }
+        // For firmware of this version (`mes_v12_0_set_hw_resources`). How copy queues would take turns without it is
+        // not modelled.
+        if p.get(R::OVERSUBSCRIPTION_TIMER) == 0 {
+            return not_modelled("oversubscription_timer 0");
+        }
         if pipe == Pipe::Scheduler {
             if !self.members.queues.is_empty() {
                 return api(code::ORDER, "queues are mapped");
+            }
+            // `gfx_v12_0_init_compute_vmid`.
+            let traps = |vmid: &u8| {
+                let control = self.shared.regs().vmid(*vmid).spi_gdbg;
+                Value::<Debug>::new(control).is_set(Debug::TRAP_EN)
+            };
+            let mut given = (0..16u8).filter(|vmid| p.get(R::VMID_MASK_GFXHUB) >> vmid & 1 == 1);
+            if let Some(vmid) = given.find(|vmid| !traps(vmid)) {
+                return api(
+                    code::ORDER,
+                    format!("SPI_GDBG_PER_VMID_CNTL of VMID {vmid} lacks TRAP_EN"),
+                );
             }
             self.give_out(p, &masks);
         }
@@ -147,7 +165,8 @@ impl Firmware {
         self.control.hqds = masks.iter().map(|mask| mask.count_ones()).sum();
         self.control.sdma_hqds =
             [R::SDMA_HQD_MASK_0, R::SDMA_HQD_MASK_1].map(|mask| p.get(mask) as u32);
-        self.control.hears = p.get(R::UNMAPPED_DOORBELL_HANDLING) != 0;
+        self.control.unmapped = p.get(R::UNMAPPED_DOORBELL_HANDLING);
+        self.control.hears = self.control.unmapped != 0;
         let first = R::AGGREGATED_DOORBELLS_0.word();
         for (to, from) in self
             .control

@@ -32,6 +32,8 @@ pub(super) struct Control {
     pub sdma_hqds: [u32; 2],
     /// It hears doorbells of queues without an HQD.
     pub hears: bool,
+    /// How, as `unmapped_doorbell_handling` has it.
+    pub unmapped: u64,
     /// For each level the doorbell that announces work of that level.
     pub aggregated: [u32; 5],
     /// The pipes' logs.
@@ -47,6 +49,7 @@ impl Default for Control {
             hqds: 0,
             sdma_hqds: [0; 2],
             hears: false,
+            unmapped: 0,
             aggregated: Default::default(),
             logs: Default::default(),
         }
