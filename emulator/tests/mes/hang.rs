@@ -40,6 +40,13 @@ fn hung() -> (Rig, Rc<Memory>, Queue, Queue) {
     (rig, memory, q, other)
 }
 
+/// No queue is in the list.
+fn empty_list(rig: &Rig) {
+    for at in [0, 8] {
+        rig.set(BUFFER + at, u64::MAX);
+    }
+}
+
 /// hang_detect_only, as `mes_v12_0_detect_and_reset_hung_queues`.
 fn detect(field: rkfd_hw::layout::Field<Reset, 1>) -> Reset {
     let mut frame = Reset::zeroed()
@@ -95,7 +102,7 @@ fn a_hung_queue_is_found_and_reset_by_mes() {
 #[test]
 fn a_hung_queue_is_reset_in_one_go() {
     let (mut rig, memory, q, other) = hung();
-    rig.set(BUFFER, u64::MAX);
+    empty_list(&rig);
     let frame = detect(Reset::HANG_DETECT_THEN_RESET);
     assert_eq!(rig.submit(0, &frame.0, 28), 1);
     assert_eq!(memory.words(BUFFER, 2), [q.bell, u32::MAX]);
@@ -150,13 +157,30 @@ fn a_reset_without_a_hang_finds_none_and_queues_go_on() {
     let (packet, flag) = p.spin(signal);
     q.push(packet.0);
     p.begun(flag);
-    rig.set(BUFFER, u64::MAX);
+    empty_list(&rig);
     let frame = detect(Reset::HANG_DETECT_THEN_RESET);
     assert_eq!(rig.submit(0, &frame.0, 28), 1);
     assert_eq!(rig.value(BUFFER), u64::MAX);
     memory.set_u64(p.at(flag), 1);
     p.wait(signal);
     rig.clean();
+}
+
+/// `mes_v12_0_reset_queue_mmio` does both.
+#[test]
+fn a_hung_queue_ends_when_it_is_asked_to_leave_and_its_waves_are_reset() {
+    let (rig, _memory, _q, _other) = hung();
+    let (pipe, queue) = HQDS[1];
+    for (name, value) in [
+        ("SPI_COMPUTE_QUEUE_RESET", 1),
+        ("CP_HQD_DEQUEUE_REQUEST", 2),
+    ] {
+        rig.gc("GRBM_GFX_CNTL", (1 << 2) | pipe | (queue << 8));
+        rig.gc(name, value);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(rig.is_active(HQDS[1]));
+    }
+    assert!(reset_by_registers(&rig, HQDS[1]));
 }
 
 #[test]
@@ -167,7 +191,7 @@ fn a_rules_hang_ends_with_a_reset() {
     rig.add(&q);
     rig.add(&other);
     assert_eq!(rig.remove(&q, 0), error(7, op::REMOVE_QUEUE, 0, 2));
-    rig.set(BUFFER, u64::MAX);
+    empty_list(&rig);
     assert_eq!(rig.submit(0, &detect(Reset::HANG_DETECT_ONLY).0, 28), 1);
     assert_eq!(memory.words(BUFFER, 2), [q.bell, u32::MAX]);
     let reset = frame(op::RESET, &[(1, 1), (4, q.bell), (8, 1)]);

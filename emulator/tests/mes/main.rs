@@ -281,13 +281,16 @@ fn all_gangs_are_suspended_and_resumed() {
     assert_eq!(rig.submit(0, &suspend, 8), 1);
     assert_eq!(rig.value(BUFFER), 77);
     assert_eq!(rig.submit(0, &frame(op::RESUME, &[(1, 1)]), 4), 1);
+    for word in [0, 8] {
+        rig.set(BUFFER + word, u64::MAX);
+    }
     // hang_detect_only, queue type compute: no queue hangs.
     let detect = frame(
         op::RESET,
         &[(1, 1 << 2), (6, at as u32), (7, (at >> 32) as u32), (8, 1)],
     );
     assert_eq!(rig.submit(0, &detect, 28), 1);
-    assert_eq!(rig.value(BUFFER), 77, "the array stays as it is");
+    assert_eq!(rig.value(BUFFER), u64::MAX, "the array stays as it is");
     assert_eq!(rig.guest.findings(), [""; 0]);
     let both = frame(op::RESET, &[(1, 3 << 1)]);
     assert_eq!(rig.submit(0, &both, 28), error(2, op::RESET, 0, 1));

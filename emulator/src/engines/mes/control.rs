@@ -75,6 +75,12 @@ impl Firmware {
 
     /// `false`: it has to wait.
     fn try_execute(&mut self, pipe: Pipe, frame: &Frame) -> Result<bool, Failure> {
+        if matches!(
+            frame,
+            Frame::AddQueue(_) | Frame::RemoveQueue(_) | Frame::Misc(_)
+        ) {
+            self.check_kept();
+        }
         let set_up = self.control.resources.get(pipe.index()).copied();
         match frame {
             Frame::SetHwResources(p) => return self.set_resources(pipe, p).map(|()| true),

@@ -75,6 +75,22 @@ impl Firmware {
         Ok(())
     }
 
+    /// The firmware keeps what it knows of a process in memory that a driver has given it, until its last queue is removed
+    /// and it is flushed: then the driver frees it (`amdgpu_mes_flush_shader_debugger`).
+    pub(super) fn check_kept(&mut self) {
+        let processes = self.members.processes.iter().map(|p| p.context);
+        let kept = processes.chain(self.members.debuggers.iter().map(|d| d.context));
+        let lost: Vec<u64> = kept
+            .filter(|at| self.space().load_u64(*at).is_err())
+            .collect();
+        for at in lost {
+            self.shared.env.report().violation(format_args!(
+                "MES: the memory at {at:#x} is gone, where it still keeps a process"
+            ));
+            self.members.debuggers.retain(|d| d.context != at);
+        }
+    }
+
     /// The process was forgotten with its last queue here.
     fn flush_process(&mut self, context: u64) -> Result<(), Failure> {
         let mut processes = self.members.processes.iter();

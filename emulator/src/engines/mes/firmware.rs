@@ -100,6 +100,12 @@ impl Firmware {
                 self.mec.forget(Stop::Reset, |e| Some(e.queue.mqd) == gone);
             }
             Order::Dequeue(slot, request) => {
+                let mqd = self.mec.hqd(slot).map(|h| h.q.mqd);
+                let mut queues = self.members.queues.iter();
+                if queues.any(|q| q.hung && Some(q.mqd) == mqd) {
+                    // Its waves don't follow: they have to be reset, too.
+                    return;
+                }
                 let stop = match request {
                     2 => Stop::Reset,
                     3 => Stop::Save,
@@ -107,7 +113,14 @@ impl Firmware {
                 };
                 self.stop(slot, stop);
             }
-            Order::Kill(slot) => self.stop(slot, Stop::Reset),
+            // Without its waves the queue still has its HQD, unless it was asked to leave
+            // (`mes_v12_0_reset_queue_mmio`).
+            Order::Kill(slot) => {
+                let image = *self.shared.regs().image(Bank::Compute(slot));
+                if image.get(Mqd::CP_HQD_DEQUEUE_REQUEST) != 0 {
+                    self.stop(slot, Stop::Reset);
+                }
+            }
         }
     }
 

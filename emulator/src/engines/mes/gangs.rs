@@ -142,6 +142,7 @@ impl Firmware {
             return not_modelled("a hang of another type of queue");
         }
         if self.control.hung(pipe).is_none() {
+            self.check_list(p.get(Reset::DOORBELL_OFFSET_ADDR))?;
             let mqds = self.mqds(|q| q.kind == kind && self.is_connected(q.mqd));
             // Who was not suspended goes on afterwards.
             let running: Vec<u64> = (mqds.iter().copied())
@@ -168,6 +169,21 @@ impl Firmware {
             }
         }
         Ok(done)
+    }
+
+    /// That a list of doorbells has none yet: MES writes those that it finds, and so those of a list before would be
+    /// taken for them (`amdgpu_mes_detect_and_reset_hung_queues`). Linux's has four.
+    fn check_list(&self, at: u64) -> Result<(), Failure> {
+        let mut words = vec![0; self.control.hqds.min(4) as usize];
+        let read = self.space().read_words(at, &mut words);
+        memory("doorbell_offset_addr", read)?;
+        match words.iter().all(|word| *word == u32::MAX) {
+            true => Ok(()),
+            false => api(
+                code::VALUE,
+                "the list at doorbell_offset_addr has something in it, which is taken for hung queues",
+            ),
+        }
     }
 
     /// Doorbells of hung queues, then their HQDs, in an array of all HQDs' size; the rest of it

@@ -7,6 +7,7 @@
 use super::{is_run, undefined, Order, Regs};
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::slot::Slot;
 use crate::engines::mes::programs::Engine;
 use crate::engines::mes::slot::{Bank, Pipe};
 use rkfd_hw::regs::gc_12_0_0 as gc;
@@ -22,6 +23,13 @@ impl Regs {
         let absent = mes::MES_PIPE2_ACTIVE.mask() | mes::MES_PIPE3_ACTIVE.mask();
         if value & (absent | mes::MES_STEP.mask()) != 0 {
             return undefined("MES has two pipes, and does not step");
+        }
+        let ran = Pipe::ALL.into_iter().any(|pipe| self.runs(pipe));
+        let control = Value::<mes>::new(value);
+        let resets = mes::MES_PIPE0_RESET.mask() | mes::MES_PIPE1_RESET.mask();
+        let ends = ran && control.is_set(mes::MES_HALT) && value & resets != 0;
+        if ends && !control.is_set(mes::MES_INVALIDATE_ICACHE) {
+            return undefined("MES is halted for good, with its program in the instruction cache");
         }
         self.programs.control(Engine::Mes, self.mes_cntl, value);
         let running = Value::<mes>::new(value);
@@ -75,6 +83,30 @@ impl Regs {
     /// A pipe would begin nowhere.
     pub(super) fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
         use gc::CP_MEC_RS64_CNTL as mec;
+        let (old, new) = (Value::<mec>::new(self.mec_cntl), Value::<mec>::new(value));
+        let before = old.is_set(mec::MEC_HALT);
+        let in_reset = |control: u32, slot: Slot| {
+            let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
+            control >> bit & 1 == 1
+        };
+        let halts = !before && new.is_set(mec::MEC_HALT);
+        if halts
+            && GFX12.slots.all().any(|slot| in_reset(value, slot))
+            && !new.is_set(mec::MEC_INVALIDATE_ICACHE)
+        {
+            return undefined("MEC is halted for good, with its program in the instruction cache");
+        }
+        // A pipe that is reset by itself leaves its HQDs as they are (`mes_v12_0_reset_compute_pipe_mmio`).
+        let alone = !before && !new.is_set(mec::MEC_HALT);
+        let goes_on = |slot: Slot| in_reset(self.mec_cntl, slot) && !in_reset(value, slot);
+        if alone
+            && GFX12
+                .slots
+                .all()
+                .any(|slot| goes_on(slot) && self.is_active(Bank::Compute(slot)))
+        {
+            return undefined("the reset of a pipe ends while one of its HQDs is active");
+        }
         self.programs.control(Engine::Mec, self.mec_cntl, value);
         if Value::<mec>::new(value).get(mec::MEC_HALT) == 0 {
             let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit());
@@ -83,10 +115,11 @@ impl Regs {
         }
         for slot in GFX12.slots.all() {
             let bank = Bank::Compute(slot);
-            let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
-            if (value >> bit) & 1 == 1 && self.is_active(bank) {
+            if in_reset(value, slot) && self.is_active(bank) {
                 self.orders.push(Order::Drop(bank));
-                self.set_active(bank, false);
+                if !alone {
+                    self.set_active(bank, false);
+                }
             }
         }
         self.mec_cntl = value;
