@@ -18,6 +18,7 @@ const SIZE_FIELD: u32 = 6;
 const SIZE: u32 = 4 << SIZE_FIELD;
 
 const ENABLE: u32 = 1;
+const TIME: u32 = 1 << 7;
 const WRITEBACK: u32 = 1 << 8;
 const OVERFLOW_ENABLE: u32 = 1 << 16;
 const ENABLE_INTR: u32 = 1 << 17;
@@ -25,8 +26,15 @@ const REARM: u32 = 1 << 21;
 const BUS: u32 = 1 << 28;
 const SNOOP: u32 = 1 << 20;
 const OVERFLOW_CLEAR: u32 = 1 << 31;
-const CNTL: u32 =
-    ENABLE | (SIZE_FIELD << 1) | WRITEBACK | OVERFLOW_ENABLE | ENABLE_INTR | SNOOP | REARM | BUS;
+const CNTL: u32 = ENABLE
+    | (SIZE_FIELD << 1)
+    | TIME
+    | WRITEBACK
+    | OVERFLOW_ENABLE
+    | ENABLE_INTR
+    | SNOOP
+    | REARM
+    | BUS;
 
 struct Handler {
     guest: Guest,
@@ -99,6 +107,10 @@ fn an_entry_has_every_field() {
     assert_eq!(h.written_back(), 32);
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
     assert_eq!(h.messages(), 1);
+    // `vega20_ih_toggle_ring_interrupts` sets RB_GPU_TS_ENABLE.
+    h.guest.write(Block::Osssys, "IH_RB_CNTL", CNTL & !TIME);
+    h.raise(0x78);
+    assert_eq!(h.entry(1)[1..3], [0, 0], "no time");
     assert_eq!(h.guest.findings(), Vec::<String>::new());
 }
 
@@ -167,6 +179,41 @@ fn an_overflow_is_told_and_cleared() {
     h.raise(9);
     assert_eq!(h.written_back(), 32 | 1, "not written");
     assert_eq!(h.guest.read(Block::Osssys, "IH_RB_WPTR"), 32);
+}
+
+/// `vega20_ih_toggle_ring_interrupts`: the overflow that another driver has left is cleared when the ring is turned on.
+#[test]
+fn an_overflow_stays_until_the_ring_is_on() {
+    let guest = Guest::new(&["at power-on: used"]);
+    let set = |name, value| guest.write(Block::Osssys, name, value);
+    let wptr = || guest.read(Block::Osssys, "IH_RB_WPTR");
+    assert_eq!(wptr(), 0x341);
+    assert_eq!(guest.read(Block::Osssys, "IH_RB_BASE_HI"), 1);
+    set("IH_RB_RPTR", 0);
+    set("IH_RB_WPTR", 0);
+    assert_eq!(wptr(), 1);
+    set("IH_RB_CNTL", (CNTL & !ENABLE) | OVERFLOW_CLEAR);
+    assert_eq!(wptr(), 1, "it is off");
+    set("IH_RB_CNTL", CNTL | OVERFLOW_CLEAR);
+    assert_eq!(wptr(), 1, "no change of the bit");
+    for cntl in [CNTL, CNTL | OVERFLOW_CLEAR, CNTL] {
+        set("IH_RB_CNTL", cntl);
+    }
+    assert_eq!(wptr(), 0);
+    assert_eq!(guest.findings(), Vec::<String>::new());
+}
+
+/// `vega20_ih_toggle_ring_interrupts` sets both pointers to 0 when it turns a ring off.
+#[test]
+fn a_ring_is_empty_when_it_is_turned_on() {
+    for (name, value) in [("IH_RB_WPTR", 32), ("IH_RB_RPTR", 64)] {
+        let h = Handler::new();
+        let set = |name, value| h.guest.write(Block::Osssys, name, value);
+        set("IH_RB_CNTL", CNTL & !ENABLE);
+        set(name, value);
+        set("IH_RB_CNTL", CNTL);
+        h.guest.expect_violation("between which nothing was stored");
+    }
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub struct Interrupts {
     chicken: AtomicU32,
     /// Whether what tells of ring 1 has its present write pointer.
     is_fresh: AtomicBool,
+    /// Whether entries have a time without RB_GPU_TS_ENABLE.
+    has_times: AtomicBool,
     /// The write pointer of ring 1 that was last told.
     told: AtomicU32,
     /// Which interrupts go to ring 1 (`IH_RING1_CLIENT_CFG_DATA`, by its index); 0 is none.
@@ -84,6 +86,7 @@ impl Interrupts {
             one: Mutex::default(),
             chicken: AtomicU32::new(0),
             is_fresh: AtomicBool::new(true),
+            has_times: AtomicBool::new(true),
             told: AtomicU32::new(0),
             routes: Mutex::default(),
             msi: Mutex::new(None),
@@ -97,6 +100,13 @@ impl Interrupts {
             Which::One => &self.one,
         };
         ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a ring takes entries.
+    pub fn is_on(&self) -> bool {
+        [Which::Zero, Which::One]
+            .iter()
+            .any(|&which| self.ring(which).has(IH_RB_CNTL::RB_ENABLE))
     }
 
     /// `IH_CHICKEN`.
@@ -113,6 +123,11 @@ impl Interrupts {
     /// (`SELF_IV_FORCE_WPTR_UPDATE_ENABLE`).
     pub fn tell_present(&self, on: bool) {
         self.is_fresh.store(on, Ordering::Release);
+    }
+
+    /// From now on entries have a time whatever their ring's registers say, or only with RB_GPU_TS_ENABLE.
+    pub fn always_tell_time(&self, on: bool) {
+        self.has_times.store(on, Ordering::Release);
     }
 
     /// A route to ring 1.
@@ -189,13 +204,16 @@ impl Interrupts {
             }
             return;
         }
+        let has_time = self.has_times.load(Ordering::Acquire)
+            || self.ring(which).has(IH_RB_CNTL::RB_GPU_TS_ENABLE);
+        let time = if has_time { now } else { 0 };
         let entry = Entry::zeroed()
             .with(Entry::CLIENT_ID, what.client)
             .with(Entry::SOURCE_ID, what.source)
             .with(Entry::RING_ID, what.ring_id)
             .with(Entry::VMID, Bounded::low_bits_of(what.vmid.into()))
             .with(Entry::VMID_SRC, matches!(what.hub, Hub::Mm(_)))
-            .with(Entry::TIMESTAMP, Bounded::low_bits_of(now))
+            .with(Entry::TIMESTAMP, Bounded::low_bits_of(time))
             .with(Entry::PASID, pasid)
             .with(Entry::NODE_ID, self.node(what.hub));
         let mut words = entry.0;
@@ -346,11 +364,15 @@ impl Interrupts {
         self.told.store(0, Ordering::Release);
     }
 
-    /// Another driver's ring was here, and is off.
-    pub fn leave_ring(&self) {
+    /// Another driver's rings were here, and are off. Ring 0 may have overflowed at last.
+    pub fn leave_rings(&self, overflowed: bool) {
+        for which in [Which::Zero, Which::One] {
+            let mut ring = self.ring(which);
+            (ring.base, ring.base_hi) = (0x0123_4000, 1);
+            (ring.rptr, ring.wptr) = (0x340, 0x340);
+        }
         let mut ring = self.ring(Which::Zero);
-        ring.base = 0x0123_4000;
-        (ring.rptr, ring.wptr) = (0x340, 0x340);
+        ring.wptr |= u32::from(overflowed);
         ring.wptr_addr = [0x5678_9000, 1];
     }
 

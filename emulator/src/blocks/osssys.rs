@@ -6,6 +6,10 @@
 //! clients' interrupts go to ring 1; in 4.4.2 faults that are retried do, of which there are none here. The
 //! registers of the retry filter (CAM) are storage. Those of storms and floods only have to be set.
 //!
+//! The overflow of a ring of 4.4.2 stays while the ring is off, whatever is stored to its write pointer, and is cleared by
+//! WPTR_OVERFLOW_CLEAR's change from 0 to 1 while the ring is on and has overflows: so Linux clears it when it turns a ring
+//! on (`vega20_ih_toggle_ring_interrupts`). Entries of 4.4.2 have a time with RB_GPU_TS_ENABLE, which is set there, too.
+//!
 //! A driver that was there before leaves its routes: a warm device starts with them.
 
 use super::ih::{Interrupts, Which};
@@ -77,8 +81,9 @@ impl Osssys {
         self.interrupts.start_routes(first);
         // 4.4.2 has no choice.
         self.interrupts.tell_present(!self.has_storms);
+        self.interrupts.always_tell_time(self.has_storms);
         if self.env.start().used {
-            self.interrupts.leave_ring();
+            self.interrupts.leave_rings(!self.has_storms);
         }
     }
 
@@ -150,9 +155,13 @@ impl Osssys {
                 "bits {rest:#x} are reserved or not modelled"
             )));
         }
+        let begins = Value::new(value & !ring.cntl).is_set(IH_RB_CNTL::RB_ENABLE);
         // The overflow is cleared by the bit's change from 0 to 1.
-        let cleared = Value::new(value & !ring.cntl).get(IH_RB_CNTL::WPTR_OVERFLOW_CLEAR) != 0;
+        let changes = Value::new(value & !ring.cntl).is_set(IH_RB_CNTL::WPTR_OVERFLOW_CLEAR);
         ring.cntl = value;
+        let overflows =
+            ring.has(IH_RB_CNTL::RB_ENABLE) && ring.has(IH_RB_CNTL::WPTR_OVERFLOW_ENABLE);
+        let cleared = changes && (self.has_storms || overflows);
         if cleared {
             ring.wptr = Value::new(ring.wptr)
                 .with(IH_RB_WPTR::RB_OVERFLOW, false)
@@ -161,6 +170,11 @@ impl Osssys {
         let enabled = Value::new(value).get(IH_RB_CNTL::RB_ENABLE) != 0;
         if enabled && which == Which::Zero && Value::new(value).get(IH_RB_CNTL::ENABLE_INTR) != 0 {
             self.is_throttled()?;
+        }
+        if begins && ring.has_entries() {
+            return Err(Refused::Undefined(
+                "the ring is turned on with pointers between which nothing was stored".into(),
+            ));
         }
         if enabled && ring.size().is_none() {
             return Err(Refused::Undefined(
@@ -215,7 +229,12 @@ impl IpBlock for Osssys {
             "IH_RB_BASE" => interrupts.ring(which).base = value,
             "IH_RB_BASE_HI" if value <= 0xff => interrupts.ring(which).base_hi = value,
             "IH_RB_RPTR" => interrupts.set_rptr(which, value),
-            "IH_RB_WPTR" if value % 32 == 0 => interrupts.ring(which).wptr = value,
+            "IH_RB_WPTR" if value % 32 == 0 => {
+                let mut ring = interrupts.ring(which);
+                let stays = !self.has_storms && !ring.has(IH_RB_CNTL::RB_ENABLE);
+                let kept = u32::from(stays) & ring.wptr;
+                ring.wptr = value | kept;
+            }
             "IH_RB_WPTR_ADDR_LO" if value % 4 == 0 => interrupts.ring(which).wptr_addr[0] = value,
             "IH_RB_WPTR_ADDR_HI" if value <= 0xffff => interrupts.ring(which).wptr_addr[1] = value,
             "IH_RB_BASE_HI" | "IH_RB_WPTR" | "IH_RB_WPTR_ADDR_LO" | "IH_RB_WPTR_ADDR_HI" => {

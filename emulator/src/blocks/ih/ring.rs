@@ -68,12 +68,12 @@ impl Ring {
         self.wptr & IH_RB_WPTR::OFFSET.mask()
     }
 
-    pub(super) fn has(&self, field: Field<IH_RB_CNTL, 1>) -> bool {
+    pub(in crate::blocks) fn has(&self, field: Field<IH_RB_CNTL, 1>) -> bool {
         Contents::new(self.cntl).is_set(field)
     }
 
     /// Whether it is on and the driver has not taken all of its entries.
-    pub(super) fn has_entries(&self) -> bool {
+    pub(in crate::blocks) fn has_entries(&self) -> bool {
         let size = self.size().filter(|_| self.has(IH_RB_CNTL::RB_ENABLE));
         size.is_some_and(|size| self.rptr % size != self.offset() % size)
     }

@@ -4,6 +4,7 @@
 use super::{with_vadd, MODULE, VADD};
 use crate::plan::Step;
 use crate::scenario::Scenario;
+use crate::trace::Trace;
 use crate::verdict::Outcome;
 use rkfd_trace::{clock, device, driver, perfetto, summary::Summary, timeline};
 use std::fs;
@@ -62,6 +63,19 @@ pub fn traced() -> Scenario {
         Step::Rmmod("rkfd".into()),
     ])
     .check(both_sides)
+    .check(entries_have_times)
+}
+
+/// The interrupt handler is told to note when an entry came, by which people put them in order
+/// (`vega20_ih_toggle_ring_interrupts`).
+fn entries_have_times(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    for event in trace.all("ih_write") {
+        if let [_, 0, 0, ..] = event.words("words")?[..] {
+            return Err("an interrupt has no time".into());
+        }
+    }
+    Ok(())
 }
 
 /// Has the program tell of its packets.
