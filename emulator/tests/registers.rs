@@ -78,6 +78,10 @@ fn the_gpu_rings_its_own_doorbells() {
     set("BASE_LOW", 0);
     set("BASE_HIGH", 0x44);
     assert!(!ring(7), "it isn't on");
+    // Linux always sets MODE with EN.
+    set("CNTL", 1);
+    guest.expect_violation("is on in mode 0");
+    assert!(!ring(7));
     set("CNTL", 3);
     assert!(ring(7));
     assert_eq!(guest.device.soc.doorbells.load(0x2008 / 4), 7);
@@ -241,6 +245,8 @@ fn both_hubs_keep_their_own_contexts() {
                 guest.write(block, &name, 1 << 15);
             }
         }
+        // ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY.
+        guest.write(block, "VM_L2_PROTECTION_FAULT_CNTL2", 1 << 18);
         guest.write(block, "VM_CONTEXT3_CNTL", 1 | (2 << 1) | (9 << 3));
         let context = guest.device.soc.memory.hub(hub).context(3);
         assert_eq!(

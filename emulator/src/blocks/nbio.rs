@@ -421,6 +421,15 @@ impl IpBlock for Nbio {
                 }
             }
         }
+        if name == "BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL" {
+            use nbio::BIF_BX_PF0_DOORBELL_SELFRING_GPA_APER_CNTL as Cntl;
+            let cntl = Value::<Cntl>::new(value);
+            let on = cntl.is_set(Cntl::DOORBELL_SELFRING_GPA_APER_EN);
+            if on && !cntl.is_set(Cntl::DOORBELL_SELFRING_GPA_APER_MODE) {
+                let what = "the aperture of the GPU's own doorbells is on in mode 0, which is not modelled";
+                return Err(Refused::Undefined(what.into()));
+            }
+        }
         if name == "BIF_BX0_INTERRUPT_CNTL" && self.store.get("BIF_BX0_INTERRUPT_CNTL2") == Some(0)
         {
             let what = "INTERRUPT_CNTL2 has no page for the interrupts' dummy reads";
