@@ -34,6 +34,8 @@ fn case(chip: &'static Chip, block: Block, prefix: &'static str, cntl3: u32, con
         // 0xc1 without VMC_TAP_{PDE,PTE}_REQUEST_PHYSICAL.
         ("VM_L2_CNTL4", 1),
         ("VM_L2_CONTEXT1_IDENTITY_APERTURE_LOW_ADDR_HI32", 0xf),
+        // ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY.
+        ("VM_L2_PROTECTION_FAULT_CNTL2", 1 << 18),
     ];
     let mut steps: Vec<_> = steps.map(|(name, value)| (name.to_string(), value)).into();
     if block == Block::Mmhub && prefix.is_empty() {
@@ -43,6 +45,9 @@ fn case(chip: &'static Chip, block: Block, prefix: &'static str, cntl3: u32, con
                 steps.push((name, 1 << 15));
             }
         }
+    }
+    if !prefix.is_empty() {
+        steps.push(("VM_L2_CNTL5".into(), 0x3fe0));
     }
     Case {
         chip,

@@ -95,6 +95,7 @@ fn hubs_keep_their_contexts_and_invalidate() {
         plain_levels(&mut guest.device.soc.memory.hub(hub).registers());
         // ENABLE_CONTEXT, PAGE_TABLE_DEPTH 3, block size 9 - 9.
         let cntl = 1 | (3 << 1);
+        stored(&guest, block, prefix);
         guest.write(block, &name("VM_CONTEXT1_CNTL"), cntl);
         guest.write(
             block,
@@ -135,6 +136,17 @@ fn hubs_keep_their_contexts_and_invalidate() {
 
 /// A hub set up for page tables that do not translate further: BANK_SELECT 9,
 /// L2_CACHE_BIGK_FRAGMENT_SIZE 6.
+/// What Linux stores in registers of a hub whose effects aren't modelled: ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY, and
+/// `regGCVM_L2_CNTL5_DEFAULT`.
+fn stored(guest: &Guest, block: Block, prefix: &str) {
+    for (name, value) in [
+        ("VM_L2_PROTECTION_FAULT_CNTL2", 1 << 18),
+        ("VM_L2_CNTL5", 0x3fe0),
+    ] {
+        guest.write(block, &format!("{prefix}{name}"), value);
+    }
+}
+
 fn plain_levels(r: &mut Registers) {
     hub_set_up(r);
     r.l2_cntl3[0] = 0x8013_0009;
@@ -288,6 +300,7 @@ fn a_fault_of_the_graphics_hub_is_the_gfx_client_s() {
     plain_levels(&mut guest.device.soc.memory.hub(Hub::Gfx(0)).registers());
     // VMID 3: faults to the default page; VALID_PROTECTION_FAULT_ENABLE_INTERRUPT is bit 16.
     let control = 1 | (3 << 1) | (1 << 16) | 0x00aa_a800;
+    stored(&guest, Block::Gc, "GC");
     guest.write(Block::Gc, "GCVM_CONTEXT3_CNTL", control);
     let fault = fault(&guest.device.soc.memory, Access::Write);
     guest.device.soc.vm_fault(&fault);

@@ -10,6 +10,8 @@
 
 mod setup;
 
+pub use setup::still_on;
+
 use super::store::Store;
 use crate::device::interrupt::Interrupt;
 use crate::device::Env;
@@ -242,7 +244,25 @@ impl VmHubBlock {
         }
         setup::ready(&registers, memory.generation(), vmid, value)
             .and_then(|()| self.snoops())
+            .and_then(|()| self.is_ready())
             .map_err(|what| Refused::Undefined(format!("the context is enabled {what}")))
+    }
+
+    /// Whether registers that are storage have what Linux stores there.
+    fn is_ready(&self) -> Result<(), String> {
+        use gc::VM_L2_PROTECTION_FAULT_CNTL2 as Cntl2;
+        let word = |name| self.store.get(name).unwrap_or(0);
+        let cntl2 = Contents::<Cntl2>::new(word("VM_L2_PROTECTION_FAULT_CNTL2"));
+        if !cntl2.is_set(Cntl2::ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY) {
+            return Err("before entries of pages that are moved are read again \
+                 (ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY)"
+                .into());
+        }
+        let cntl5 = word("VM_L2_CNTL5");
+        match self.env.memory().generation().l2_cntl5 {
+            Some(wanted) if cntl5 != wanted => Err(format!("with {cntl5:#x} in VM_L2_CNTL5")),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the clients of the multimedia hub that must snoop do.

@@ -17,6 +17,8 @@ pub struct Generation {
     pub stored: &'static [&'static str],
     /// `VM_L2_CNTL3` and `VM_L2_CNTL4` at start-up.
     pub l2_cntl3: [u32; 2],
+    /// `VM_L2_CNTL5` with pages of 4 KiB as its small fragments, of those whose driver sets it.
+    pub l2_cntl5: Option<u32>,
     /// Registers of the multimedia hub, and a bit of each, that make SDMA's writes snoop.
     pub snoop_override: (&'static [&'static str], u32),
     /// Fields of `VM_CONTEXTn_CNTL`.
@@ -181,6 +183,7 @@ pub const GFX9: Generation = Generation {
     ],
     // `regVM_L2_CNTL3_DEFAULT` and `regVM_L2_CNTL4_DEFAULT` of `gfxhub_v1_2.c`.
     l2_cntl3: [0x8010_0007, 0xc1],
+    l2_cntl5: None,
     // SDMA is client 15.
     snoop_override: (SNOOP_OVERRIDE, 1 << 15),
     context: ContextFields {
@@ -266,6 +269,8 @@ pub const GFX12: Generation = Generation {
     ],
     // `regGCVM_L2_CNTL3_DEFAULT` and `regGCVM_L2_CNTL4_DEFAULT` of `gfxhub_v12_0.c`.
     l2_cntl3: [0x8012_0007, 0xc1],
+    // `regGCVM_L2_CNTL5_DEFAULT` with an L2_CACHE_SMALLK_FRAGMENT_SIZE of 0.
+    l2_cntl5: Some(0x3fe0),
     snoop_override: (&[], 0),
     context: ContextFields {
         enable: gc12::GCVM_CONTEXT0_CNTL.field(gc12::GCVM_CONTEXT0_CNTL::ENABLE_CONTEXT),

@@ -141,6 +141,8 @@ impl VmHub {
         r.base = [[0x1234_5001, 1]; VMIDS];
         r.start = [[0x40, 0]; VMIDS];
         r.end = [[0x80, 0]; VMIDS];
+        // Nothing was translated.
+        r.identity = [[0, 0], [u32::MAX, 0xf]];
     }
 
     /// A VMID's context.

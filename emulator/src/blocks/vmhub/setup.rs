@@ -8,6 +8,7 @@
 
 use crate::memory::generation::Generation;
 use crate::memory::hub::Registers;
+use crate::memory::Memory;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 use rkfd_hw::regs::{AnyField, Value};
 
@@ -20,6 +21,22 @@ fn cache_off(r: &Registers) -> Option<&'static str> {
         (_, 0) => Some("VM_L2_CNTL.ENABLE_L2_CACHE"),
         _ => None,
     }
+}
+
+/// How many contexts of all hubs are enabled, and how many caches of each level are on.
+pub fn still_on(memory: &Memory) -> [u64; 3] {
+    let enable = memory.generation().context.enable;
+    memory.hubs().fold([0; 3], |[contexts, l1, l2], hub| {
+        let r = memory.hub(hub).registers();
+        let enabled = r.cntl.iter().filter(|&&cntl| enable.get(cntl) != 0);
+        let first = Value::new(r.l1_cntl).get(gc::MC_VM_MX_L1_TLB_CNTL::ENABLE_L1_TLB);
+        let second = Value::new(r.l2_cntl).get(gc::VM_L2_CNTL::ENABLE_L2_CACHE);
+        [
+            contexts + enabled.count() as u64,
+            l1 + u64::from(first),
+            l2 + u64::from(second),
+        ]
+    })
 }
 
 /// Whether both translation caches are on.
