@@ -158,7 +158,7 @@ impl Transport {
             CONFIG => {
                 match self.config.write(offset, data) {
                     Effect::Reset => self.reset_device("flr"),
-                    Effect::Master(on) => self.device.soc.memory.bus.set_master(on),
+                    Effect::Master(on) => self.device.soc.set_master(on),
                     Effect::None => {}
                 }
                 self.device.soc.memory.bus.set_own(self.config.bars());

@@ -18,7 +18,7 @@ use crate::memory::{Hub, Memory, VmFault};
 use crate::pause::Pause;
 use crate::report::Report;
 use crate::rules::Rules;
-use crate::trace::Trace;
+use crate::trace::{Trace, Value};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -116,6 +116,24 @@ impl Soc {
     ) {
         let _ = self.registers.set(Arc::downgrade(registers));
         let _ = self.reset.set(Box::new(reset));
+    }
+
+    /// Bus mastering is switched on or off. The trace has what is still on then: a driver that gives the device back has
+    /// turned it off.
+    pub fn set_master(&self, on: bool) {
+        let [contexts, l1, l2] = vmhub::still_on(&self.memory);
+        let interrupts = self.interrupts.is_on();
+        let members = [
+            ("on", Value::Num(on.into())),
+            ("contexts", Value::Num(contexts)),
+            ("l1", Value::Num(l1)),
+            ("l2", Value::Num(l2)),
+            ("interrupts", Value::Num(interrupts.into())),
+            ("doorbells", Value::Num(self.doorbells.is_enabled().into())),
+            ("self_ring", Value::Num(self.memory.bus.self_rings().into())),
+        ];
+        self.trace.event("bus_master", &members);
+        self.memory.bus.set_master(on);
     }
 
     /// The chip starts anew, and is like this then: blocks ask when they are reset.

@@ -156,6 +156,12 @@ impl Bus {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Whether it takes any of its own accesses for those to its doorbells.
+    pub fn self_rings(&self) -> bool {
+        let aperture = self.self_ring.lock();
+        (*aperture.unwrap_or_else(PoisonError::into_inner)).is_some()
+    }
+
     fn own_doorbells(&self, address: u64) -> Option<HostPage> {
         let aperture = self.self_ring.lock();
         let (first, doorbells) = (*aperture.unwrap_or_else(PoisonError::into_inner))?;

@@ -78,7 +78,33 @@ fn vectoradd() -> Scenario {
     .check(all_verified)
     .check(one_dispatch)
     .check(units_are_there)
+    .check(was_turned_off)
     .on_all_shapes()
+}
+
+/// Before bus mastering is taken from the device, what it does by itself was turned off, as Linux does it: address spaces and
+/// their caches (`gmc_v9_0_gart_disable`), interrupts (`vega20_ih_irq_disable`), doorbells (`soc15_common_hw_fini`).
+fn was_turned_off(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    let last = trace.all("bus_master").last();
+    let last = last.ok_or("bus mastering was never switched")?;
+    if last.num("on")? != 0 {
+        return Err("the device keeps bus mastering".into());
+    }
+    for what in [
+        "contexts",
+        "l1",
+        "l2",
+        "interrupts",
+        "doorbells",
+        "self_ring",
+    ] {
+        match last.num(what)? {
+            0 => {}
+            left => return Err(format!("the device is given back with {what}: {left}")),
+        }
+    }
+    Ok(())
 }
 
 /// The topology has the chip's compute units, of which others are fused off in each shader array.
