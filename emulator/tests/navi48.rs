@@ -505,4 +505,33 @@ fn memories_of_hdp_sleep_by_rules() {
     power(0x9_0009);
     power(0x3_0003);
     guest.expect_violation("isn't turned off first");
+    // Another driver may have chosen otherwise.
+    for (rules, left) in [
+        (&[][..], 0x5_0003),
+        (&["at power-on: used"], 0x3_0005),
+        (&["at power-on: cold"], 0),
+    ] {
+        let guest = Guest::of(&CHIP, rules);
+        assert_eq!(guest.read(Block::Hdp, "HDP_MEM_POWER_CTRL"), left);
+    }
+}
+
+/// `athub_v4_1_0_set_clockgating` sets CG_ENABLE and CG_MEM_LS_ENABLE.
+#[test]
+fn what_is_not_gated_takes_power() {
+    let guest = Guest::of(&CHIP, &["at power-on: cold"]);
+    let awake = || guest.device.soc.load.awake();
+    assert_eq!(awake(), 2, "nothing is gated yet");
+    for (block, name, value, left) in [
+        (Block::Athub, "ATHUB_MISC_CNTL", 1 << 6, 2),
+        (Block::Athub, "ATHUB_MISC_CNTL", 3 << 6, 1),
+        (Block::Hdp, "HDP_CLK_CNTL", 1 << 27, 1),
+        (Block::Hdp, "HDP_MEM_POWER_CTRL", 0x9_0009, 1),
+        (Block::Hdp, "HDP_CLK_CNTL", 0, 0),
+    ] {
+        guest.write(block, name, value);
+        assert_eq!(awake(), left, "{value:#x} in {name}");
+    }
+    guest.device.reset();
+    assert_eq!(awake(), 2);
 }

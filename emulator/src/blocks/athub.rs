@@ -4,13 +4,16 @@
 //!
 //! The scheduler's firmware, or the driver, writes `ATC_VMIDn_PASID_MAPPING`; the interrupt
 //! handler's tables (`IH_VMID_n_LUT`) have the same content for interrupts.
-//! Source: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_set_pasid_vmid_mapping`).
+//! Without CG_ENABLE and CG_MEM_LS_ENABLE of ATHUB_MISC_CNTL it takes power while it is idle.
+//! Sources: Linux, `amdgpu/amdgpu_amdkfd_gfx_v9.c` (`kgd_gfx_v9_set_pasid_vmid_mapping`), `amdgpu/athub_v4_1_0.c`.
 
 use super::store::Store;
+use crate::device::load::awake;
 use crate::device::Env;
 use crate::device::{IpBlock, Refused};
 use rkfd_hw::regs::athub_1_8_0::ATC_VMID0_PASID_MAPPING as Mapping;
-use rkfd_hw::regs::RegInfo;
+use rkfd_hw::regs::athub_4_1_0::ATHUB_MISC_CNTL as Gating;
+use rkfd_hw::regs::{RegInfo, Value};
 use std::sync::Arc;
 
 /// The registers.
@@ -18,13 +21,29 @@ pub struct Athub {
     env: Arc<dyn Env>,
     /// What gates its clocks.
     store: Store,
+    /// Drivers gate them: those of Navi 48 (`soc24_common_early_init`).
+    is_gated: bool,
 }
 
 impl Athub {
-    /// The block.
-    pub fn new(env: Arc<dyn Env>) -> Self {
+    /// The block, whose clocks drivers gate or not.
+    pub fn new(env: Arc<dyn Env>, is_gated: bool) -> Self {
         let store = Store::zeroed(&["ATHUB_MISC_CNTL"]);
-        Self { env, store }
+        let block = Self {
+            env,
+            store,
+            is_gated,
+        };
+        block.gate();
+        block
+    }
+
+    /// Tells whether it takes power without work.
+    fn gate(&self) {
+        let word = Value::<Gating>::new(self.store.get("ATHUB_MISC_CNTL").unwrap_or(0));
+        let sleeps = word.is_set(Gating::CG_ENABLE) && word.is_set(Gating::CG_MEM_LS_ENABLE);
+        let awake = self.is_gated && !sleeps;
+        self.env.load().set_awake(awake::TRANSLATION, awake);
     }
 
     fn vmid(reg: &RegInfo) -> Option<u8> {
@@ -54,7 +73,9 @@ impl IpBlock for Athub {
             return Ok(());
         }
         let Some(vmid) = Self::vmid(reg) else {
-            return self.store.write(reg, value);
+            self.store.write(reg, value)?;
+            self.gate();
+            return Ok(());
         };
         let known = Mapping::PASID.mask() | Mapping::NO_INVALIDATION.mask() | Mapping::VALID.mask();
         if value & !known != 0 {
@@ -67,5 +88,6 @@ impl IpBlock for Athub {
     fn reset(&self) {
         self.env.pasids().reset();
         self.store.reset();
+        self.gate();
     }
 }

@@ -11,6 +11,7 @@
 //! Sources: Linux, `amdgpu/hdp_v4_0.c`, `amdgpu/hdp_v7_0.c`.
 
 use super::store::Store;
+use crate::device::load::awake;
 use crate::device::{Env, IpBlock, Refused};
 use crate::memory::Hub;
 use rkfd_hw::regs::hdp_7_0_0::{HDP_CLK_CNTL as Clock, HDP_MEM_POWER_CTRL as Power};
@@ -59,11 +60,26 @@ impl Hdp {
                 "HDP_CLK_CNTL",
             ]),
         };
-        block.set_up();
+        block.start();
         block
     }
 
-    /// Lets flushes have an effect if the registers are set up for them.
+    /// Another driver has left the memories of HDP 7.0 in a light or deep sleep, of each kind one.
+    fn start(&self) {
+        let start = self.env.start();
+        if self.by_itself && !start.cold {
+            let [light, deep] = [
+                Power::ATOMIC_MEM_POWER_LS_EN.mask() | Power::RC_MEM_POWER_DS_EN.mask(),
+                Power::ATOMIC_MEM_POWER_DS_EN.mask() | Power::RC_MEM_POWER_LS_EN.mask(),
+            ];
+            let modes = if start.used { deep } else { light };
+            let controlled = MEMORIES.iter().fold(0, |all, (control, _)| all | control);
+            self.store.set("HDP_MEM_POWER_CTRL", controlled | modes);
+        }
+        self.set_up();
+    }
+
+    /// Lets flushes have an effect if the registers are set up for them, and tells whether memories take power without work.
     fn set_up(&self) {
         let word = |name| self.store.get(name).unwrap_or(0);
         let base = (u64::from(word("HDP_NONSURFACE_BASE")) << 8)
@@ -72,6 +88,11 @@ impl Hdp {
         let flushes = word("HDP_MISC_CNTL") & FLUSH_INVALIDATE_CACHE != 0
             && base == memory.hub(Hub::Mm(0)).vram_start();
         memory.let_hdp_flush(self.by_itself || flushes);
+        let power = word("HDP_MEM_POWER_CTRL");
+        let sleep = MEMORIES.iter().all(|(control, _)| power & control != 0);
+        let forced = word("HDP_CLK_CNTL") & Clock::RC_MEM_CLK_SOFT_OVERRIDE.mask() != 0;
+        let awake = self.by_itself && (forced || !sleep);
+        self.env.load().set_awake(awake::HOST, awake);
     }
 
     /// The rules of HDP 7.0, which alone has the register, for what its memories do while they are idle.
@@ -122,6 +143,6 @@ impl IpBlock for Hdp {
 
     fn reset(&self) {
         self.store.reset();
-        self.set_up();
+        self.start();
     }
 }

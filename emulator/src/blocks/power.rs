@@ -19,6 +19,8 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// The fan stands still below, and is at its fastest so many degrees above.
 const FAN_STARTS: f64 = 35.0;
 const FAN_RANGE: f64 = 50.0;
+/// Watts that each part takes which isn't gated while it is idle.
+const AWAKE: f64 = 2.0;
 /// Millivolts of compute units at no clock, and what a MHz adds.
 const LEAST_VOLTAGE: f64 = 650.0;
 const PER_MHZ: f64 = 0.15;
@@ -90,6 +92,8 @@ pub(super) struct Measured {
     pub copies: f64,
     pub xccs: [f64; XCCS],
     pub watts: f64,
+    /// How many parts aren't gated while they are idle.
+    pub awake: u32,
     /// Of what was wanted, the power limit left so much out.
     pub held: f64,
     pub degrees: f64,
@@ -141,7 +145,9 @@ impl Power {
             let at = |busy: &Busy| busy.xccs.get(n).copied().unwrap_or_default();
             part(at(&now), at(&self.before))
         });
-        let wanted = card.idle + card.compute * busy + card.copies * copies;
+        let awake = load.awake();
+        let idle = card.idle + AWAKE * f64::from(awake);
+        let wanted = idle + card.compute * busy + card.copies * copies;
         let watts = wanted.min(self.limit.into());
         self.held = self.held.wrapping_add(u32::from(watts < wanted));
         let goal = AIR + watts * card.per_watt;
@@ -156,6 +162,7 @@ impl Power {
             copies,
             xccs,
             watts,
+            awake,
             held: (wanted - watts) / wanted,
             degrees: self.temperature,
             gfx,
@@ -187,6 +194,7 @@ impl Power {
         let now = &self.last;
         let members = [
             ("milliwatts", thousandths(now.watts)),
+            ("awake", Value::Num(now.awake.into())),
             ("millidegrees", thousandths(now.degrees)),
             ("gfx_khz", thousandths(now.gfx)),
             ("memory_mhz", Value::Num(now.memory.into())),

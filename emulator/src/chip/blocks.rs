@@ -75,7 +75,11 @@ impl Blocks {
             smu: (soc.chip.smu)(soc.clone(), sdma.clone(), soc.chip.xccs()),
             smuio: smuio::Smuio::new(soc.clone(), &soc.chip.rom()),
             thm: thm::Thm::default(),
-            athub: athub::Athub::new(soc.clone()),
+            athub: athub::Athub::new(
+                soc.clone(),
+                (soc.chip.blocks.iter().flat_map(|block| block.table.regs))
+                    .any(|reg| reg.reg.name == "ATHUB_MISC_CNTL"),
+            ),
             osssys: osssys::Osssys::new(
                 soc.clone(),
                 soc.interrupts.clone(),

@@ -2,7 +2,7 @@
 
 //! How busy the device is: what its management unit measures.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -99,12 +99,35 @@ pub struct Load {
     pub copies: Meter,
     /// The graphics core may be switched off while it is idle (GFXOFF).
     pub may_be_off: AtomicBool,
+    /// What takes power without work since nobody gates it: a bit of [`awake`] for each.
+    awake: AtomicU32,
+}
+
+/// What a driver gates around memory, as bits of what isn't gated.
+pub mod awake {
+    /// The clock of the address translation hub, and its memories.
+    pub const TRANSLATION: u32 = 1;
+    /// The memories of the host data path.
+    pub const HOST: u32 = 2;
 }
 
 /// How long the graphics core is idle before it is switched off. Firmware's own time isn't public.
 const BEFORE_OFF: Duration = Duration::from_millis(20);
 
 impl Load {
+    /// Something is gated while it is idle, or isn't.
+    pub fn set_awake(&self, what: u32, on: bool) {
+        match on {
+            true => self.awake.fetch_or(what, Ordering::AcqRel),
+            false => self.awake.fetch_and(!what, Ordering::AcqRel),
+        };
+    }
+
+    /// How much isn't gated.
+    pub fn awake(&self) -> u32 {
+        self.awake.load(Ordering::Acquire).count_ones()
+    }
+
     /// Whether the graphics core is switched off: it is woken by doorbells, and not by accesses to its registers.
     pub fn is_graphics_off(&self) -> bool {
         self.may_be_off.load(Ordering::Acquire)

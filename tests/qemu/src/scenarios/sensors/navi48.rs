@@ -74,6 +74,18 @@ pub(super) fn sensors() -> Scenario {
     .step(gone())
     .check(as_measured)
     .check(bytes_as_measured)
+    .check(all_sleeps)
+}
+
+/// What is around memory takes no power while it is idle (`soc24_common_early_init`).
+fn all_sleeps(outcome: &Outcome) -> Result<(), String> {
+    let trace = Trace::read(&outcome.logs)?;
+    let awake = trace.all("smu_metrics").map(|event| event.num("awake"));
+    let awake: Vec<u64> = awake.collect::<Result<_, _>>()?;
+    match awake.iter().any(|&parts| parts > 0) {
+        true => Err(format!("parts that aren't gated take power: {awake:?}")),
+        false => Ok(()),
+    }
 }
 
 /// The clock that is reported of compute units, in kHz: with the time in which they sleep unless they are busy.
