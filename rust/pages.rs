@@ -11,7 +11,6 @@ use kernel::prelude::*;
 pub(crate) struct PageMap {
     words: KVVec<u64>,
     pages: usize,
-    free: usize,
     next: usize,
 }
 
@@ -22,7 +21,6 @@ impl PageMap {
         Ok(Self {
             words,
             pages,
-            free: pages,
             next: 0,
         })
     }
@@ -30,7 +28,8 @@ impl PageMap {
     /// Number of free pages, which only tests ask for: KUnit's, and the host's.
     #[cfg(any(CONFIG_KUNIT = "y", not(MODULE)))]
     pub(crate) fn free_pages(&self) -> usize {
-        self.free
+        let is_free = |page: usize| self.find(page, page.saturating_add(1), false).is_some();
+        (0..self.pages).filter(|&page| is_free(page)).count()
     }
 
     /// The first page in `from..end` whose bit is `set`.
@@ -67,27 +66,21 @@ impl PageMap {
         for page in first..first.saturating_add(count).min(self.pages) {
             if let Some(word) = self.words.get_mut(page / 64) {
                 let bit = 1u64 << (page % 64);
-                if (*word & bit != 0) == set {
-                    continue;
-                }
-                *word ^= bit;
-                if set {
-                    self.free = self.free.saturating_sub(1);
-                } else {
-                    self.free = self.free.saturating_add(1);
-                }
+                *word = if set { *word | bit } else { *word & !bit };
             }
         }
     }
 
     /// Takes `count` pages in a row, the first a multiple of `align`.
+    ///
+    /// # Errors
+    ///
+    /// ENOMEM when there are none, or none are asked for.
     pub(crate) fn alloc(&mut self, count: usize, align: usize) -> Result<usize> {
-        if count == 0 || align == 0 || count > self.free {
-            return Err(ENOMEM);
-        }
         let found = self
             .search(count, align, self.next.min(self.pages), self.pages)
             .or_else(|| self.search(count, align, 0, self.pages))
+            .filter(|_| count > 0)
             .ok_or(ENOMEM)?;
         self.mark(found, count, true);
         self.next = found.saturating_add(count);
