@@ -203,19 +203,12 @@ impl Bo {
         )?)
     }
 
-    /// Allocates system memory, cleared.
+    /// Allocates system memory, cleared: whole pages, for which there is room within the limits.
     ///
     /// # Errors
     ///
-    /// EINVAL when `size` is 0 or not whole pages, ENOMEM when there is no such memory, ENODEV
-    /// when the device is gone.
+    /// ENOMEM when there is no such memory, ENODEV when the device is gone.
     pub(crate) fn gtt(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
-        if size == 0 || size % PAGE != 0 {
-            return Err(EINVAL);
-        }
-        if size > MAX_SIZE {
-            return Err(ENOMEM);
-        }
         memory.dev.alive()?;
         let system = System::new(memory, size)?;
         Ok(Arc::new(

@@ -202,11 +202,9 @@ impl Objects {
     ///
     /// # Errors
     ///
-    /// EINVAL when no object starts there or it is smaller, EACCES when it is another file's.
+    /// EINVAL when no object starts there or it is smaller, EACCES when it is another file's; those of
+    /// [`map`](Self::map).
     fn map_of(&self, file: &VmFile, area: &Area<'_>) -> Result {
-        if self.gone {
-            return Err(ENODEV);
-        }
         let object = self.by_offset.get(&area.offset()).ok_or(EINVAL)?;
         if area.len() as u64 > object.bo.size() {
             return Err(EINVAL);
@@ -219,6 +217,10 @@ impl Objects {
     }
 
     /// Makes an area a mapping of an object.
+    ///
+    /// # Errors
+    ///
+    /// ENODEV when the GPU went, EPERM for the program's own memory.
     fn map(&self, object: &Object, area: &Area<'_>) -> Result {
         if self.gone {
             return Err(ENODEV);

@@ -168,7 +168,7 @@ impl RenderNodes {
             _nodes: nodes,
             offsets,
         };
-        list.push(listed, GFP_KERNEL)?;
+        list.push_within_capacity(listed).map_err(|_| ENOMEM)?;
         Ok(number.minor)
     }
 

@@ -177,12 +177,11 @@ impl Vm {
         self.base
     }
 
-    /// Maps the first bytes of a buffer object, as many as there is room for.
+    /// Maps the first bytes of a buffer object of the same GPU, as many as there is room for.
     ///
     /// # Errors
     ///
-    /// EINVAL when the object is another GPU's or ends before, EEXIST when something is mapped there,
-    /// ENOMEM, ENODEV.
+    /// EINVAL when the object ends before, EEXIST when something is mapped there, ENOMEM, ENODEV.
     pub(crate) fn map(&self, at: PageRange, bo: &Arc<Bo>, flags: MapFlags) -> Result {
         self.map_part(at, bo, 0, flags)
     }
@@ -201,9 +200,6 @@ impl Vm {
         flags: MapFlags,
     ) -> Result {
         if offset % PageRange::PAGE != 0 {
-            return Err(EINVAL);
-        }
-        if !bo.belongs_to(&self.spaces.memory) {
             return Err(EINVAL);
         }
         self.spaces.memory.dev.alive()?;

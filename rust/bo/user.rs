@@ -15,7 +15,6 @@ use super::{
     Bo,
     Memory,
     Segment,
-    MAX_SIZE,
     PAGE, //
 };
 use crate::glue::{
@@ -112,18 +111,12 @@ impl User {
 }
 
 impl Bo {
-    /// An object of a program's memory, without any yet.
+    /// An object of a program's memory, without any yet: whole pages, for which there is room within the limits.
     ///
     /// # Errors
     ///
-    /// EINVAL when `size` is 0 or not whole pages, ENOMEM, ENODEV when the device is gone.
+    /// ENOMEM, ENODEV when the device is gone.
     pub(crate) fn for_user(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
-        if size == 0 || size % PAGE != 0 {
-            return Err(EINVAL);
-        }
-        if size > MAX_SIZE {
-            return Err(ENOMEM);
-        }
         memory.dev.alive()?;
         let user = KBox::pin_init(
             pin_init!(User { mapped <- new_mutex!(None, "rkfd user pages") }),

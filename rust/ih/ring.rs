@@ -105,8 +105,6 @@ impl Ring {
         regs.update(table.cntl.reg(), |old| {
             table.cntl_size.set(table.cntl.apply(old), size)
         });
-        regs.write(table.wptr_overflow.reg(), 0);
-        regs.write(table.rptr, 0);
     }
 
     /// Copies entries out, as many as fit, and returns how many. Their room is handed back by the caller.
@@ -169,8 +167,7 @@ impl Ring {
         }
         let wptr = regs.read(overflow.reg());
         if wptr == u32::MAX {
-            dev.alive()?;
-            // It is being reset as a whole: there is nothing to be read, and no overflow.
+            // It is gone, or is being reset as a whole: there is nothing to be read, and no overflow.
             return Ok(self.rptr);
         }
         if overflow.get(wptr) == 1 {

@@ -368,9 +368,6 @@ fn wait_for_fences(file: File<'_>, args: &abi::GemVa) -> Result {
     const SIZE: usize = core::mem::size_of::<u32>();
     let bytes = (args.num_syncobj_handles as usize).checked_mul(SIZE);
     let bytes = bytes.filter(|bytes| *bytes <= MOST).ok_or(ENOMEM)?;
-    if bytes == 0 {
-        return Ok(());
-    }
     let mut handles = KVec::new();
     let from = UserPtr::from_addr(args.input_fence_syncobj_handles as usize);
     UserSlice::new(from, bytes).read_all(&mut handles, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
