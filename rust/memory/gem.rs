@@ -70,7 +70,7 @@ impl CreateRequest {
 ///
 /// # Errors
 ///
-/// EINVAL for no size, ENOMEM when a limit is reached or there is no such memory, ENODEV; for VRAM,
+/// ENOSPC for no size, ENOMEM when a limit is reached or there is no such memory, ENODEV; for VRAM,
 /// those of [`Copier::clear`](crate::sdma::Copier::clear).
 pub(crate) fn create(
     offsets: &Arc<Offsets>,
@@ -81,7 +81,8 @@ pub(crate) fn create(
     let size = request.size.checked_next_multiple_of(PageRange::PAGE);
     let size = size.ok_or(ENOMEM)?;
     if size == 0 {
-        return Err(EINVAL);
+        // No place among the offsets has no pages (`drm_mm_insert_node_in_range`).
+        return Err(ENOSPC);
     }
     let mut created = request.created;
     if request.wants(abi::DOMAIN_VRAM) {
@@ -134,7 +135,7 @@ fn gtt(
 ///
 /// # Errors
 ///
-/// EINVAL for no size, ENOMEM when a limit is reached, EOVERFLOW, ENODEV; with `validate` those of
+/// ENOSPC for no size, ENOMEM when a limit is reached, EOVERFLOW, ENODEV; with `validate` those of
 /// [`UserHandle::fill`].
 pub(crate) fn create_user(
     offsets: &Arc<Offsets>,
@@ -143,6 +144,9 @@ pub(crate) fn create_user(
     validate: bool,
 ) -> Result<Gem<Object>> {
     let shared = processes.shared();
+    if request.size == 0 {
+        return Err(ENOSPC);
+    }
     let (gpu, task) = (offsets.gpu(), current!());
     let mm = task.mm().ok_or(EINVAL)?;
     let share = shared.memory.take(request.size, Pages::Lent)?;

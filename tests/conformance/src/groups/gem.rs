@@ -95,7 +95,7 @@ fn for_cpu(c: &Ctx, touch: bool) -> Answer {
     Ok(holds(info.domain_flags & CREATE_CPU_ACCESS_REQUIRED != 0))
 }
 
-fn close(c: &Ctx, handle: u32) -> Result<i32, String> {
+pub(super) fn close(c: &Ctx, handle: u32) -> Result<i32, String> {
     Ok(ask(
         c.render()?,
         &GEM_CLOSE,
@@ -314,6 +314,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "encrypted memory", EINVAL, GEM, |c| create(c, |a| a.domain_flags = CREATE_ENCRYPTED)),
         row(C, "a domain that does not exist", EINVAL, GEM, |c| create(c, |a| a.domains = u64::from(DOMAIN_MASK) + 1)),
         row(C, "GTT and GWS", EINVAL, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_are_domains_valid", |c| create(c, |a| a.domains = 0x12)),
+        row(C, "nothing", ENOSPC, "drm_mm.c: drm_mm_insert_node_in_range", |c| create(c, |a| a.bo_size = 0)),
         row(C, "more than there is", ENOMEM, "amd/amdgpu/amdgpu_object.c: amdgpu_bo_validate_size", |c| create(c, |a| a.bo_size = 1 << 50)),
         row(C, "the argument at address 0", EFAULT, "drm_ioctl.c: drm_ioctl", |c| Ok(Got::Errno(sys::ioctl(c.render()?, GEM_CREATE.command(), 0)))),
         row(C, "the answer has nothing but a handle", is(0), GEM, |c| { let mut a = wanted(DOMAIN_GTT); ask(c.render()?, &GEM_CREATE, &mut a); Ok(Got::Value(a.alignment | a.domains | a.domain_flags | (a.bo_size >> 32))) }),

@@ -49,6 +49,14 @@ fn available(c: &mut Ctx, gpu_id: u32) -> (Got, u64) {
     )
 }
 
+/// 2 MiB of VRAM as programs of the render node ask for them.
+fn for_node() -> rkfd_uapi::gem::GemCreate {
+    rkfd_uapi::gem::GemCreate {
+        bo_size: STEP,
+        ..super::gem::wanted(rkfd_uapi::gem::DOMAIN_VRAM)
+    }
+}
+
 /// A page of this process as a buffer object.
 fn user(c: &mut Ctx, size: u64) -> Result<(sys::Map, crate::fixture::Bo), String> {
     let map = guarded_page()?;
@@ -87,11 +95,24 @@ pub(super) fn rows() -> Vec<Row> {
         row("AVAILABLE_MEMORY", "after 2 MiB + 1 of VRAM", is(2 * STEP), "../amdgpu/amdgpu_amdkfd_gpuvm.c:242", |c| taken(c, STEP + 1, VRAM)),
         row("AVAILABLE_MEMORY", "after 4 MiB of VRAM that is mapped twice", is(STEP), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1822", |c| taken(c, 2 * STEP, VRAM | AQL)),
         row("AVAILABLE_MEMORY", "after 2 MiB of GTT", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c:174", |c| taken(c, STEP, GTT)),
+        row("AVAILABLE_MEMORY", "after 2 MiB of VRAM for the render node", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_get_available_memory", |c| { let before = c.available(); super::gem::made_with(c, for_node())?; Ok(Got::Value(before.wrapping_sub(c.available()))) }),
+        row("AVAILABLE_MEMORY", "after its handle was closed", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_get_available_memory", |c| {
+            let before = c.available();
+            let handle = super::gem::made_with(c, for_node())?;
+            crate::fixture::must("GEM_CLOSE", super::gem::close(c, handle)?)?;
+            Ok(Got::Value(before.wrapping_sub(c.available())))
+        }),
         row("AVAILABLE_MEMORY", "after a buffer was freed again", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c:273", |c| {
             let before = c.available();
             let bo = c.unmapped_bo(STEP, VRAM)?;
             c.free(bo.handle);
             Ok(Got::Value(before - c.available()))
+        }),
+        row("AVAILABLE_MEMORY", "after 4 KiB of VRAM were freed again", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c:273", |c| {
+            let before = c.available();
+            let bo = c.unmapped_bo(4096, VRAM)?;
+            c.free(bo.handle);
+            Ok(Got::Value(before.wrapping_sub(c.available())))
         }),
         row("AVAILABLE_MEMORY", "after mapping a buffer", is(0), "../amdgpu/amdgpu_amdkfd_gpuvm.c:1694", |c| {
             let bo = c.unmapped_bo(STEP, VRAM)?;
@@ -137,6 +158,11 @@ pub(super) fn rows() -> Vec<Row> {
         row(K, "2^64 - 1 bytes of VRAM", EINVAL, V, |c| alloc(c, u64::MAX, VRAM, |_| {})),
         row(K, "more GTT than there is", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:216", |c| alloc(c, 1 << 40, GTT, |_| {})),
         row(K, "more VRAM than there is", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:229", |c| alloc(c, 1 << 44, VRAM, |_| {})),
+        row(K, "VRAM that is there, but isn't available", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:229", |c| {
+            for _ in 0..8 { c.unmapped_bo(4096, VRAM)?; }
+            let size = c.available() + STEP;
+            alloc(c, size, VRAM, |_| {})
+        }),
         row(K, "2^62 bytes of VRAM", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:229", |c| alloc(c, 1 << 62, VRAM, |_| {})),
         row(K, "1 byte, mapped twice", EINVAL, V, |c| alloc(c, 1, GTT | AQL, |_| {})),
         row(K, "2 bytes, mapped twice", OK, V, |c| alloc(c, 2, GTT | AQL, |_| {})),
@@ -153,6 +179,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(K, "doorbells, 4 KiB", EINVAL, "kfd_chardev.c:1211", |c| alloc(c, 4096, DOORBELL, |_| {})),
         row(K, "doorbells, 16 KiB", EINVAL, "kfd_chardev.c:1211", |c| alloc(c, 16384, DOORBELL, |_| {})),
         row(K, "doorbells and VRAM, 4 KiB", EINVAL, "kfd_chardev.c:1211", |c| alloc(c, 4096, DOORBELL | abi::ALLOC_VRAM, |_| {})),
+        row(K, "doorbells and user memory, 4 KiB", EINVAL, "kfd_chardev.c:1211", |c| { let m = guarded_page()?; alloc(c, 4096, DOORBELL | USERPTR, |a| a.mmap_offset = m.address) }),
         row(K, "doorbells, no VM", ENODEV, "kfd_chardev.c:1206", |c| alloc(c, 4096, DOORBELL, |_| {})).open(),
         row(K, "registers", OK, "kfd_chardev.c:1225", |c| alloc(c, 4096, MMIO, |_| {})),
         row(K, "registers, 8 KiB", EINVAL, "kfd_chardev.c:1221", |c| alloc(c, 8192, MMIO, |_| {})),

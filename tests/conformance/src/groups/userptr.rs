@@ -64,6 +64,65 @@ fn made(c: &Ctx) -> Result<(sys::Map, u32), String> {
     Ok((map, handle))
 }
 
+/// `struct drm_gem_flink` (handle and name) and `struct drm_gem_open` (name, handle and size), on the primary node.
+const FLINK: u32 = 0xc008_640a;
+const OPEN: u32 = 0xc010_640b;
+
+/// What mapping a buffer fails with that a file has two handles to, when some of them are closed.
+fn of_two_handles(c: &mut Ctx, closed: usize) -> Answer {
+    let card = sys::open(&super::drm::card(c)?).map_err(|e| e.to_string())?;
+    let mut args = super::gem::wanted(DOMAIN_GTT);
+    crate::fixture::must("GEM_CREATE", ask(&card, &GEM_CREATE, &mut args))?;
+    let mut named = [args.handle(), 0];
+    let errno = sys::ioctl(&card, FLINK, sys::address(&mut named));
+    crate::fixture::must("GEM_FLINK", errno)?;
+    let mut opened = [named[1], 0, 0, 0];
+    let errno = sys::ioctl(&card, OPEN, sys::address(&mut opened));
+    crate::fixture::must("GEM_OPEN", errno)?;
+    let mut at = GemMmap {
+        addr_ptr: named[0].into(),
+    };
+    crate::fixture::must("GEM_MMAP", ask(&card, &GEM_MMAP, &mut at))?;
+    // It lives on in a DMA-buf.
+    let mut exported = PrimeHandle {
+        handle: named[0],
+        flags: libc::O_CLOEXEC as u32,
+        fd: -1,
+    };
+    let errno = ask(&card, &PRIME_HANDLE_TO_FD, &mut exported);
+    crate::fixture::must("PRIME_HANDLE_TO_FD", errno)?;
+    let _held = sys::own(exported.fd as u32);
+    for &handle in [named[0], opened[1]].iter().take(closed) {
+        let errno = ask(&card, &GEM_CLOSE, &mut GemClose { handle, pad: 0 });
+        crate::fixture::must("GEM_CLOSE", errno)?;
+    }
+    let map = sys::Map::file(&card, at.addr_ptr, SIZE as usize, RW, libc::MAP_SHARED);
+    Ok(super::errno(map.map(|_| ())))
+}
+
+/// What another process gets that opens memory by the name it has on the primary node.
+fn by_name(c: &mut Ctx) -> Answer {
+    let (path, map) = (super::drm::card(c)?, memory(RW)?);
+    let card = sys::open(&path).map_err(|e| e.to_string())?;
+    let mut args = GemUserptr {
+        addr: map.address,
+        size: SIZE,
+        flags: WATCHED,
+        handle: 0,
+    };
+    crate::fixture::must("GEM_USERPTR", ask(&card, &GEM_USERPTR, &mut args))?;
+    let mut named = [args.handle, 0];
+    let errno = sys::ioctl(&card, FLINK, sys::address(&mut named));
+    crate::fixture::must("GEM_FLINK", errno)?;
+    let open = || {
+        let Ok(card) = sys::open(&path) else {
+            return 254;
+        };
+        sys::ioctl(&card, OPEN, sys::address(&mut [named[1], 0, 0, 0]))
+    };
+    Ok(Got::Errno(forked(open)))
+}
+
 const WATCHED: u32 = USERPTR_REGISTER | USERPTR_VALIDATE;
 
 #[rustfmt::skip]
@@ -81,6 +140,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(U, "a flag that does not exist", EINVAL, USERPTR, |c| with(c, RW, WATCHED | (1 << 4))),
         row(U, "an address that is none of a page", EINVAL, USERPTR, |c| changed(c, |a| a.addr += 8)),
         row(U, "a size that is none of pages", EINVAL, USERPTR, |c| changed(c, |a| a.size = 4100)),
+        row(U, "nothing", ENOSPC, "drm_mm.c: drm_mm_insert_node_in_range", |c| changed(c, |a| a.size = 0)),
         row(U, "a kernel address", EFAULT, USERPTR, |c| changed(c, |a| a.addr = KERNEL & !0xfff)),
         row(U, "to the end of all addresses", EFAULT, USERPTR, |c| changed(c, |a| a.size = 0u64.wrapping_sub(4096))),
         row(U, "where nothing is", EFAULT, PAGES, |c| Ok(Got::Errno(of(c, NOTHING, WATCHED)?.0))),
@@ -96,6 +156,9 @@ pub(super) fn rows() -> Vec<Row> {
         row(U, "two mappings", OK, PAGES, |c| second(c, R, WATCHED | USERPTR_READONLY)),
         row(U, "it is not for the CPU to map", EPERM, "amd/amdgpu/amdgpu_gem.c: amdgpu_mode_dumb_mmap", |c| { let (_m, h) = made(c)?; Ok(Got::Errno(ask(c.render()?, &GEM_MMAP, &mut GemMmap { addr_ptr: h.into() }))) }),
         row(U, "it does not go out as a DMA-buf", EPERM, "amd/amdgpu/amdgpu_dma_buf.c: amdgpu_gem_prime_export", |c| { let (_m, handle) = made(c)?; Ok(Got::Errno(ask(c.render()?, &PRIME_HANDLE_TO_FD, &mut PrimeHandle { handle, ..Default::default() }))) }),
+        row("DRM_IOCTL_GEM_OPEN", "the first of two handles is closed: it is mapped", OK, "drm_gem.c: drm_gem_object_release_handle", |c| of_two_handles(c, 1)),
+        row("DRM_IOCTL_GEM_OPEN", "both are closed", EACCES, "drm_gem.c: drm_gem_object_release_handle", |c| of_two_handles(c, 2)),
+        row(U, "by its name in another process", EPERM, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_object_open", by_name),
         row(U, "it has its place", EPERM, "amd/amdgpu/amdgpu_gem.c: amdgpu_gem_op_ioctl", |c| { let (_m, handle) = made(c)?; Ok(Got::Errno(ask(c.render()?, &GEM_OP, &mut GemOp { handle, op: OP_SET_PLACEMENT, value: DOMAIN_GTT.into(), ..Default::default() }))) }),
         row(U, "GET_GEM_CREATE_INFO: size and domain", YES, USERPTR, |c| {
             let (_m, handle) = made(c)?;
