@@ -34,7 +34,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 60] = [
+const SCENARIOS: [&str; 61] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -60,6 +60,7 @@ const SCENARIOS: [&str; 60] = [
     "examples",
     "sharing",
     "faults",
+    "overflowed",
     "why",
     "debugged",
     "debugged-in-order",

@@ -52,6 +52,7 @@ pub fn all() -> Vec<Scenario> {
         hang_mes(),
         reported(),
         hang(),
+        overflowed(),
     ]);
     all.extend(mutations());
     all
@@ -319,6 +320,31 @@ fn gives_up_as_upstream(outcome: &Outcome) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("DESTROY_QUEUE did not fail with errno {errno}")),
     }
+}
+
+/// The ring of interrupts overflows once, which is logged once. What wasn't overwritten reaches the driver: all but an
+/// entry of a ring of 8,192; and interrupts go on.
+fn overflowed() -> Scenario {
+    let many = format!(
+        "cd /sys/kernel/tracing; echo 8192 > buffer_size_kb; echo 1 > events/rkfd/rkfd_ih_entry/enable; \
+         /bin/events {VADD}; status=$?; echo 0 > events/enable; count=$(grep -c rkfd_ih_entry: trace); \
+         echo $count entries; echo > trace; [ $status = 0 ] && [ $count -ge 8191 ]"
+    );
+    with_vadd(
+        "overflowed",
+        "a ring of interrupts that overflows is told of once, and interrupts go on",
+        "events",
+    )
+    .rule("at the 5th IH entry: overflow")
+    .misbehaves_by_turns()
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("events", 120, &many))
+    .step(Step::sh(
+        "told-once",
+        60,
+        "[ $(dmesg | grep -c 'the interrupt ring overflowed; events were lost') = 1 ]",
+    ))
+    .step(Step::Rmmod("rkfd".into()))
 }
 
 /// An error on the GPU is reported to the program that caused it; others go on, and nothing stays
