@@ -2,8 +2,8 @@
 
 //! What a program learns when its work fails on the GPU, and that other programs go on.
 //!
-//! `faults CODE-OBJECT memory`: a kernel writes where nothing is mapped. The wait for it fails with
-//! the address. KFD takes all queues of such a process off the GPU, those that it makes afterwards as well, so only
+//! `faults CODE-OBJECT memory [wave]`: a kernel writes where nothing is mapped, maybe of a single wave. The wait for it fails
+//! with the address. KFD takes all queues of such a process off the GPU, those that it makes afterwards as well, so only
 //! another process goes on.
 //!
 //! `faults CODE-OBJECT beyond`: a kernel writes past the end of its buffer, which lies between others. It
@@ -46,6 +46,8 @@ use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNE
 use rkfd_uapi::{amdgpu, debug, device, event, ioctl, memory};
 
 const ELEMENTS: usize = 4096;
+/// Work-items that are one wave on every chip.
+const WAVE: u32 = 32;
 /// An address at which nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 /// Adds vectors and compares every sum.
@@ -171,12 +173,13 @@ fn memory() -> Result<(), Failure> {
     add(&queue, &s.kernel, 1)?;
     let own = raw::event(&s.kfd, event::EVENT_MEMORY).map_err(errno("CREATE_EVENT"))?;
     let a = VectorAdd::new(&s.gpu, ELEMENTS, 2)?;
-    let dispatch = queue.dispatch(&s.kernel).blocks(ELEMENTS as u32 / BLOCK);
-    let dispatch = dispatch.block(BLOCK).arg(&a.a).arg(&a.b);
-    let work = dispatch
-        .arg(Address(NOWHERE))
-        .arg(ELEMENTS as u32)
-        .submit()?;
+    let (elements, block) = match std::env::args().nth(3).as_deref() {
+        Some("wave") => (WAVE, WAVE),
+        _ => (ELEMENTS as u32, BLOCK),
+    };
+    let dispatch = queue.dispatch(&s.kernel).blocks(elements / block);
+    let dispatch = dispatch.block(block).arg(&a.a).arg(&a.b);
+    let work = dispatch.arg(Address(NOWHERE)).arg(elements).submit()?;
     let result = work.wait_timeout(PATIENCE);
     println!("the wait: {result:?}");
     let range = NOWHERE..NOWHERE + (ELEMENTS * 4) as u64;

@@ -20,9 +20,9 @@ struct Machine {
     rules: &'static [&'static str],
     /// How the log calls the scheduler.
     hangs: &'static str,
-    /// What runs before the reset and after it: page faults, where they have a ring of interrupts of their own, whose
-    /// pointers begin anew.
-    beside: Option<[&'static str; 3]>,
+    /// What runs before the reset and after it: as many page faults, where they have a ring of interrupts of their own,
+    /// whose pointers begin anew.
+    beside: Option<[&'static str; 4]>,
     /// Counts the resets of the whole chip, those of the module's start among them.
     check: Check,
 }
@@ -68,7 +68,7 @@ static MACHINES: [Machine; 3] = [
         cold: false,
         rules: MES,
         hangs: "MES hang",
-        beside: Some(["/bin/faults", VADD, "memory"]),
+        beside: Some(["/bin/faults", VADD, "memory", "wave"]),
         check: |outcome| was_reset(outcome, 3).and(was_told_once(outcome)),
     },
 ];
