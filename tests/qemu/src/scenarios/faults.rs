@@ -145,7 +145,8 @@ const SLEEPER: &str =
     "ln -s /bin/endless /tmp/sleeper; /tmp/sleeper sleeps /tmp/sleeps >/tmp/slept 2>&1 & \
     for i in $(seq 300); do [ -e /tmp/sleeps ] && exit 0; sleep 0.1; done; cat /tmp/slept; exit 1";
 const WOKEN: &str =
-    "for i in $(seq 100); do grep 'woken by' /tmp/slept && exit 0; sleep 0.1; done; cat /tmp/slept; exit 1";
+    "for i in $(seq 100); do grep -q 'test endless' /tmp/slept && break; sleep 0.1; done; \
+    sed s/@rkfd// /tmp/slept; grep -q 'woken by' /tmp/slept && grep -q 'test endless ok' /tmp/slept";
 
 /// The device went once, and dispatches came before.
 fn went_while_it_worked(outcome: &Outcome) -> Result<(), String> {
