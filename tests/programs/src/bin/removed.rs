@@ -5,7 +5,8 @@
 //! One process has a queue, mapped memory, and a waiter that sleeps in the driver. When the driver
 //! is unbound the waiter must wake with an error, every request must fail at once, and a store to
 //! the doorbell must end the process with SIGBUS: the device may belong to somebody else. So must a store
-//! to the page of registers that flush HDP, which another process has mapped.
+//! to the page of registers that flush HDP, which another process has mapped, and a load of VRAM in a third one. Of what
+//! was mapped of system memory a debugger reads nothing any more.
 //!
 //! `removed CODE-OBJECT`
 //!
@@ -13,15 +14,18 @@
 //! held there meanwhile, by the module `hold_call`.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-use rkfd::{Error, Gpu, QueueOptions};
+use rkfd::{Error, Gpu, Memory, QueueOptions};
 use rkfd_programs::raw::errno;
-use rkfd_programs::{bound, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::{
+    bound, check, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE,
+};
 use rkfd_uapi::mmap::{Kind, Offset};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -32,6 +36,9 @@ const GONE: &str = "/tmp/removed-gone";
 /// The child that has the page of registers, in the place of "1", and its file.
 const REGISTERS: &str = "registers";
 const READY_TOO: &str = "/tmp/removed-ready-too";
+/// The same of the child that has VRAM.
+const VRAM: &str = "vram";
+const READY_THIRD: &str = "/tmp/removed-ready-third";
 const ELEMENTS: usize = 4096;
 const SIGBUS: i32 = 7;
 
@@ -88,6 +95,10 @@ fn child() -> Result<(), Failure> {
     let kernel = module.kernel(KERNEL)?;
     let queue = gpu.queue(QueueOptions::default())?;
     let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
+    let buffer = gpu.alloc_in::<u32>(Memory::Gtt, ELEMENTS)?;
+    let own = File::open("/proc/self/mem").map_err(Failure::new)?;
+    let peek = || own.read_exact_at(&mut [0; 4], buffer.address());
+    peek().map_err(Failure::new)?;
     add.dispatch(&queue, &kernel).submit()?.wait()?;
     add.verify()?;
 
@@ -109,6 +120,7 @@ fn child() -> Result<(), Failure> {
     refused("CREATE_QUEUE", gpu.queue(QueueOptions::default()))?;
     refused("an allocation", gpu.alloc::<u32>(1024))?;
     refused("GET_CLOCK_COUNTERS", gpu.clocks())?;
+    check("a debugger reads nothing", peek().is_err())?;
     println!("all requests are refused with ENODEV; now the doorbell");
     let _ = add
         .dispatch(&queue, &kernel)
@@ -141,6 +153,21 @@ fn registers() -> Result<(), Failure> {
     Err(Failure::new("the registers can still be written"))
 }
 
+/// Has VRAM mapped until the driver is unbound.
+fn vram() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    let buffer = gpu.alloc_in::<u32>(Memory::Vram, ELEMENTS)?;
+    check("VRAM is zero", buffer.get(0) == Some(0))?;
+    std::fs::write(READY_THIRD, "").map_err(Failure::new)?;
+    wait_for(GONE, None)?;
+    println!("now VRAM");
+    // Without a driver the kernel ends the process here.
+    let got = buffer.get(0);
+    Err(Failure::new(format_args!(
+        "VRAM can still be read: {got:?}"
+    )))
+}
+
 /// The probe fails while the child, which waits for the GPU, uses it.
 fn bind(driver: &Path, address: &str, child: &mut Child) -> Result<(), Failure> {
     std::thread::scope(|scope| {
@@ -169,8 +196,10 @@ fn parent() -> Result<(), Failure> {
         bind(&driver, &address, &mut children[0])?;
     } else {
         children.push(start(REGISTERS)?);
-        wait_for(READY, Some(&mut children[0]))?;
-        wait_for(READY_TOO, Some(&mut children[1]))?;
+        children.push(start(VRAM)?);
+        for (ready, child) in [READY, READY_TOO, READY_THIRD].iter().zip(&mut children) {
+            wait_for(ready, Some(child))?;
+        }
         let start = Instant::now();
         std::fs::write(driver.join("unbind"), &address).map_err(Failure::new)?;
         println!("unbound {address} in {:?}", start.elapsed());
@@ -182,13 +211,13 @@ fn parent() -> Result<(), Failure> {
         match status.signal() {
             Some(SIGBUS) => Ok(()),
             _ => Err(Failure::new(format_args!(
-                "a child ended with {status}, wanted SIGBUS at the doorbell or the registers"
+                "a child ended with {status}, wanted SIGBUS at the doorbell, the registers or VRAM"
             ))),
         }
     })
 }
 
-/// Starts a child: "1", or [`REGISTERS`].
+/// Starts a child: "1", [`REGISTERS`] or [`VRAM`].
 fn start(which: &str) -> Result<Child, Failure> {
     let child = Command::new(std::env::current_exe().map_err(Failure::new)?)
         .args(std::env::args().skip(1))
@@ -202,6 +231,7 @@ fn main() -> ExitCode {
     let result = match std::env::var(CHILD).as_deref() {
         Err(_) => return report("removed", parent),
         Ok(REGISTERS) => registers(),
+        Ok(VRAM) => vram(),
         Ok(_) => child(),
     };
     match result {
