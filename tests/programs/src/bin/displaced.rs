@@ -314,13 +314,26 @@ fn run() -> Result<(), Failure> {
         Ok(number(used)? + taken / 2 < number(total)?)
     })?;
     let evicted = kib(&objects.render, "amd-evicted-vram:")?;
+    let moved = info(&objects.render, amdgpu::INFO_NUM_BYTES_MOVED)?;
     let right = adds.through_kfd(&objects, &fillers)?;
     check("what KFD has is the object wherever it is mapped", right)?;
     check(
         "and stays where it is",
         kib(&objects.render, "amd-evicted-vram:")? == evicted,
     )?;
+    check(
+        "the processor has touched it",
+        is_touched(&objects, oldest.0)?,
+    )?;
     objects.va(gem::VA_OP_MAP, oldest.0, AGAIN, (0, FILLER as u64))?;
+    check(
+        "which is forgotten when it is moved to VRAM",
+        !is_touched(&objects, oldest.0)?,
+    )?;
+    check(
+        "INFO tells of what came back, too",
+        info(&objects.render, amdgpu::INFO_NUM_BYTES_MOVED)? == moved + FILLER as u64,
+    )?;
     let now = kib(&objects.render, "amd-evicted-vram:")?;
     check(
         "one that is mapped is in VRAM again",
@@ -332,6 +345,12 @@ fn run() -> Result<(), Failure> {
     check(
         "one that KFD takes is, too",
         now + ((2 * FILLER as u64) >> 10) == evicted,
+    )?;
+    let available = gpu.available_memory()?;
+    objects.kfd_handle(next.0, IMPORTED + 2 * FILLER as u64)?;
+    check(
+        "taking it once more takes nothing more",
+        gpu.available_memory()? == available,
     )?;
     let right = [oldest, next]
         .into_iter()
@@ -412,6 +431,19 @@ fn importer() -> Result<(), Failure> {
     println!("ends");
     std::thread::sleep(PATIENCE);
     Ok(())
+}
+
+/// Whether the processor has touched an object since it came to VRAM (`amdgpu_bo_fault_reserve_notify`, `amdgpu_bo_move`).
+fn is_touched(objects: &Objects, handle: u32) -> Result<bool, Failure> {
+    let mut created = gem::GemCreate::default();
+    let mut args = gem::GemOp {
+        handle,
+        op: gem::OP_GET_GEM_CREATE_INFO,
+        value: (&raw mut created) as u64,
+        ..Default::default()
+    };
+    call(&objects.render, &gem::GEM_OP, &mut args).map_err(errno("GEM_OP"))?;
+    Ok(created.domain_flags & gem::CREATE_CPU_ACCESS_REQUIRED != 0)
 }
 
 /// The events: queues were evicted for memory that was moved, and restored.

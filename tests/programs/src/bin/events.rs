@@ -6,6 +6,9 @@
 //! asleep when the GPU goes on. A waiter that no interrupt wakes looks again after a second, and finds the
 //! signal, too; so what counts is that each round's event is signalled, which only an interrupt does.
 //!
+//! Then as many interrupts come while nothing else is asked of the driver: it loads no register for one, since the device
+//! stores what it has to tell to memory.
+//!
 //! `events CODE-OBJECT`
 
 use std::fs::File;
@@ -16,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rkfd::trace::{observe, Step};
 use rkfd::{Error, Gpu, QueueOptions, Signal};
-use rkfd_programs::{code_object, raw, report, Failure, VectorAdd, KERNEL, PATIENCE};
+use rkfd_programs::{check, code_object, raw, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::event::WAIT_RESULT_COMPLETE;
 use rkfd_uapi::ioctl;
 
@@ -96,7 +99,34 @@ fn run() -> Result<(), Failure> {
         "{ROUNDS} waits slept in {waits} calls, {signalled} of which an event ended; \
          slowest wake-up {slowest:?}"
     );
-    Ok(())
+    // Their signals are made before.
+    let gate = gpu.signal(1)?;
+    let barriers: Result<Vec<_>, _> = (0..ROUNDS).map(|_| queue.barrier_and(&[&gate])).collect();
+    let (barriers, before) = (barriers?, loads()?);
+    gate.set(0);
+    barriers
+        .iter()
+        .try_for_each(|barrier| barrier.wait_timeout(PATIENCE))?;
+    // Those of the last interrupts, too.
+    std::thread::sleep(Duration::from_millis(50));
+    let loads = loads()?.zip(before).map(|(after, before)| after - before);
+    println!("for {ROUNDS} more, registers were loaded {loads:?} times");
+    check(
+        "no register is loaded for an interrupt",
+        loads.is_none_or(|loads| loads < ROUNDS as u64),
+    )
+}
+
+/// How many registers the driver has loaded, where it shows that: only to root.
+fn loads() -> Result<Option<u64>, Failure> {
+    let Ok(text) = std::fs::read_to_string("/sys/kernel/debug/rkfd/work") else {
+        return Ok(None);
+    };
+    let count = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("register_loads "));
+    let count = count.ok_or_else(|| Failure::new("the driver doesn't count loads"))?;
+    count.trim().parse().map(Some).map_err(Failure::new)
 }
 
 fn main() -> ExitCode {

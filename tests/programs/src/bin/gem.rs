@@ -29,6 +29,8 @@ const FROM_KFD: u64 = 0x1234_0000_0000;
 const OWN: u64 = 0x1235_0000_0000;
 const TO_KFD: u64 = 0x1236_0000_0000;
 const NOWHERE: u64 = 0x1237_0000_0000;
+/// From here on nothing is mapped.
+const FAR: u64 = 0x2000_0000_0000;
 
 struct Setup {
     objects: Objects,
@@ -173,12 +175,34 @@ fn run() -> Result<(), Failure> {
     raw::unmap(&s.objects.kfd, s.gpu.id(), imported).map_err(errno("UNMAP_MEMORY_FROM_GPU"))?;
     raw::free(&s.objects.kfd, imported).map_err(errno("FREE_MEMORY_OF_GPU"))?;
     nowhere(&s, sums)?;
+    tables(&s, sums)?;
     // What the second has mapped goes with its handle; the first and the sums are left for the end.
     let mut args = GemClose {
         handle: second,
         pad: 0,
     };
     call(&s.objects.render, &gem::GEM_CLOSE, &mut args).map_err(errno("GEM_CLOSE"))
+}
+
+/// The page tables of what was mapped where nothing else is are free again once it is unmapped. In between, where a table
+/// of the last level was, is an entry for 2 MiB.
+fn tables(s: &Setup, object: u32) -> Result<(), Failure> {
+    let used = || -> Result<u64, Failure> {
+        let path = "/sys/bus/pci/devices/0000:00:01.0/mem_info_vram_used";
+        let text = std::fs::read_to_string(path).map_err(Failure::new)?;
+        text.trim_end().parse().map_err(Failure::new)
+    };
+    let large = 2 << 20;
+    let before = used()?;
+    for at in (1..=8).map(|n| FAR + (n << 39)) {
+        s.va(gem::VA_OP_MAP, object, at, (0, 4096))?;
+        s.va(gem::VA_OP_UNMAP, object, at, (0, 0))?;
+        s.nothing(gem::VA_OP_MAP, at, large)?;
+        s.nothing(gem::VA_OP_UNMAP, at, 0)?;
+    }
+    let after = used()?;
+    println!("{before} bytes of VRAM were used before, {after} are now");
+    check("no page table stays", after <= before)
 }
 
 /// An object that KFD took without an address can't be mapped (`kfd_mem_attach`).

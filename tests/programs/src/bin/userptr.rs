@@ -175,6 +175,13 @@ fn run() -> Result<(), Failure> {
         true => Held::by_gem(&test.memory).map_err(errno)?,
         false => Held::by_kfd(kfd, id, &test.memory)?,
     };
+    // Nothing of it has changed yet.
+    let none = (&events).read(&mut [0; 64]).map_err(|e| e.raw_os_error());
+    expect(
+        "no queue was evicted for it",
+        none.map_err(errno_of),
+        Errno::AGAIN,
+    )?;
     let [a, _, c] = &test.memory;
     test.round("registered", 1.0, || {})?;
     test.round("sums' pages thrown away", 2.0, || {

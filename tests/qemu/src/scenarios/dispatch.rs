@@ -442,11 +442,13 @@ fn live() -> Scenario {
         "sysfs and debugfs show a program's memory, queues, doorbells, VMID, waves and evictions as they are",
         "live",
     )
+    .bin("rkfd-programs", "vectoradd")
     .kernel("spin", 3)
     .without_trace()
     .steps([
         Step::insmod(MODULE),
         Step::run("live", 120, &["/bin/live", VADD, "/kernels/spin-O3.co"]),
+        Step::sh("counted", 60, COUNTED),
         Step::sh(
             "nobody-left",
             60,
@@ -457,6 +459,19 @@ fn live() -> Scenario {
         Step::sh("gone", 60, "! ls /sys/kernel/debug/rkfd 2>/dev/null"),
     ])
 }
+
+/// What is done to the GPU for a program, and flushes of TLBs, are counted. With MES each flush of a process' address space
+/// is a frame; registers are stored for the first flushes, before firmware runs.
+const COUNTED: &str = "cd /sys/kernel/debug/rkfd; \
+    n() { sed -n \"s/^  $1 //p\" work tlb; }; \
+    all='register_loads register_stores table_words cleared_bytes of_process of_vmid by_firmware by_registers'; \
+    for name in $all; do export before_$name=$(n $name); done; \
+    vectoradd /kernels/vadd-O3.co 4096 >/dev/null || exit 1; \
+    for name in $all; do eval \"more_$name=\\$(( $(n $name) - before_$name ))\"; eval \"echo $name \\$more_$name\"; done; \
+    for name in register_loads register_stores table_words cleared_bytes of_process of_vmid by_firmware; do \
+    eval \"[ \\$more_$name -gt 0 ]\" || { echo $name isn\\'t counted; exit 1; }; done; \
+    [ $(n by_registers) -gt 0 ] || exit 1; ! grep -q 'kind mes' scheduler || \
+    [ $((more_by_firmware + more_by_registers)) -ge $((more_of_process + more_of_vmid)) ]";
 
 /// One bad packet, one illegal instruction and one page fault are among the reasons.
 fn why() -> Scenario {
