@@ -7,7 +7,7 @@
 //! kernel would be a download of 1.2 GB and 7.8 GB of disk, so the kernel has names only; the
 //! module has its sources, too.
 
-use crate::emulator::Emulator;
+use crate::emulator::{self, Emulator};
 use crate::guest;
 use crate::host::{Host, RunDir};
 use crate::plan::Step;
@@ -22,8 +22,8 @@ use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ const WAITS: &str = "waiting for the debugger";
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 /// The last address that counts as the kernel's own code: modules begin there.
 const MODULES: u64 = 0xffff_ffff_a000_0000;
+/// How often it looks whether QEMU still runs.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What the guest does. The kernel's symbols are printed only if they are `wanted`.
 pub fn scenario(mut shell: Scenario, wanted: bool) -> Scenario {
@@ -73,9 +75,8 @@ pub fn kernel_symbols(host: &Host) -> PathBuf {
 /// Boot, and run gdb with these further arguments; true if gdb ends well. A machine whose kernel hangs before process 1
 /// starts anew, as in [`run::boot_once`].
 pub fn run(host: &Host, accel: Accel, scenario: &Scenario, args: &[String]) -> Result<bool> {
-    for boot in 1..=run::BOOTS {
-        let again = accel == Accel::Tcg && boot < run::BOOTS;
-        if let Some(is_well) = attempt(host, accel, scenario, args, again)? {
+    for _ in 1..run::BOOTS {
+        if let Some(is_well) = attempt(host, accel, scenario, args, accel == Accel::Tcg)? {
             return Ok(is_well);
         }
         eprintln!(
@@ -83,10 +84,10 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, args: &[String]) -> R
             run::boot_limit(host).as_secs()
         );
     }
-    bail!("no boot came to an end")
+    attempt(host, accel, scenario, args, false)?.context("process 1 does not start")
 }
 
-/// Boots once. `None`: process 1 did not start in time, of which another boot may make `again`.
+/// Boots once. `None`: process 1 did not start in time, which is shorter if another boot may follow (`again`).
 fn attempt(
     host: &Host,
     accel: Accel,
@@ -121,18 +122,13 @@ fn attempt(
         .spawn()
         .context("QEMU cannot be started")?;
     let limit = scenario.timeout * host.slow;
-    let ended = listener
-        .accept()
-        .context("the guest's second port")
-        .and_then(|(port, _)| {
-            let mut guest = Guest::new(port)?;
-            let boots = if again { run::boot_limit(host) } else { limit };
-            match guest.starts(boots) {
-                true => attach(host, &dir, guest, &stub, limit, args).map(Some),
-                false if again => Ok(None),
-                false => bail!("process 1 does not start"),
-            }
-        });
+    let boots = if again { run::boot_limit(host) } else { limit };
+    let mut guest = Guest::new(listener);
+    let ended = match guest.starts(&mut machine, boots) {
+        Ok(true) => attach(host, &dir, guest, &stub, limit, args).map(Some),
+        Ok(false) => Ok(None),
+        Err(e) => Err(e.context(emulator::tail(&dir.file("qemu.log"), 5))),
+    };
     let _ = machine.kill();
     let _ = machine.wait();
     drop(gpu);
@@ -140,38 +136,65 @@ fn attempt(
     ended
 }
 
-/// The guest's second port.
+/// The guest's second port, from when QEMU connects it.
 struct Guest {
-    answer: UnixStream,
-    told: Receiver<String>,
+    told: Receiver<Told>,
+    answer: Option<UnixStream>,
     first: Option<String>,
 }
 
+/// What comes from there.
+enum Told {
+    Port(UnixStream),
+    Line(String),
+}
+
 impl Guest {
-    fn new(port: UnixStream) -> Result<Self> {
-        let answer = port.try_clone()?;
+    fn new(listener: UnixListener) -> Self {
         let (tell, told) = mpsc::channel();
-        thread::spawn(move || run::lines(port, &tell, |line| line));
-        Ok(Self {
-            answer,
+        thread::spawn(move || {
+            let port = listener.accept().map(|(port, _)| port);
+            if let Ok((port, answer)) = port.and_then(|port| Ok((port.try_clone()?, port))) {
+                let _ = tell.send(Told::Port(answer));
+                run::lines(port, &tell, Told::Line);
+            }
+        });
+        Self {
             told,
+            answer: None,
             first: None,
-        })
+        }
     }
 
     /// Whether process 1 says something in time.
-    fn starts(&mut self, limit: Duration) -> bool {
-        self.first = self.told.recv_timeout(limit).ok();
-        self.first.is_some()
+    ///
+    /// # Errors
+    /// QEMU ends before.
+    fn starts(&mut self, machine: &mut Child, limit: Duration) -> Result<bool> {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline && self.first.is_none() {
+            if let Some(status) = machine.try_wait()? {
+                bail!("QEMU ends before process 1 starts: {status}");
+            }
+            match self.told.recv_timeout(LOOK) {
+                Ok(Told::Port(port)) => self.answer = Some(port),
+                Ok(Told::Line(line)) => self.first = Some(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+            }
+        }
+        Ok(self.first.is_some())
     }
 
     fn line(&mut self, deadline: Instant) -> Result<String> {
         if let Some(line) = self.first.take() {
             return Ok(line);
         }
-        self.told
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            .context("the guest does not get as far as gdb")
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.told.recv_timeout(left) {
+            Ok(Told::Line(line)) => Ok(line),
+            _ => bail!("the guest does not get as far as gdb"),
+        }
     }
 }
 
@@ -205,16 +228,19 @@ fn attach(
     fs::write(&script, commands(host, &names, &sections, stub, &attached)?)?;
     // The guest is stopped from the moment that gdb attaches, and finds this when it goes on.
     let mark = attached.clone();
-    let Guest {
-        mut answer, told, ..
-    } = guest;
+    let Guest { told, answer, .. } = guest;
+    let mut answer = answer.context("the guest's second port was never there")?;
     thread::spawn(move || {
         while !mark.exists() {
             thread::sleep(Duration::from_millis(50));
         }
         let _ = answer.write_all(b"go\n");
         // What the guest prints is for the person.
-        told.iter().for_each(|line| println!("guest: {line}"));
+        for line in told {
+            if let Told::Line(line) = line {
+                println!("guest: {line}");
+            }
+        }
     });
     let status = Command::new("gdb")
         .args(["-q", "-x"])
@@ -322,5 +348,32 @@ mod tests {
         assert!(source.contains(".set \"vfs_ioctl\", base + 0x1000\n"));
         assert!(!source.contains("other") && source.ends_with(".skip 0x2000\n"));
         assert!(assembler("0000000000000000 T _text\n").is_err());
+    }
+
+    #[test]
+    fn a_boot_that_hangs_is_told_from_a_machine_that_ends() {
+        let path = std::env::temp_dir().join(format!("rkfd-gdb-{}", std::process::id()));
+        let listener = || {
+            let _ = fs::remove_file(&path);
+            Guest::new(UnixListener::bind(&path).unwrap())
+        };
+        let machine = |line: &str| Command::new("sh").args(["-c", line]).spawn().unwrap();
+
+        let mut ends = machine("exit 1");
+        let why = listener().starts(&mut ends, Duration::from_secs(60));
+        assert!(why.unwrap_err().to_string().contains("exit status: 1"));
+
+        let mut hangs = machine("exec sleep 600");
+        assert!(!listener().starts(&mut hangs, LOOK).unwrap());
+
+        let mut guest = listener();
+        let mut port = UnixStream::connect(&path).unwrap();
+        port.write_all(b"section .text 0x1000\n").unwrap();
+        assert!(guest.starts(&mut hangs, Duration::from_secs(60)).unwrap());
+        let line = guest.line(Instant::now()).unwrap();
+        assert_eq!(line, "section .text 0x1000");
+        hangs.kill().unwrap();
+        hangs.wait().unwrap();
+        fs::remove_file(&path).unwrap();
     }
 }
