@@ -8,6 +8,7 @@ pub mod cpsch;
 pub mod mes;
 mod runner;
 pub mod sdma;
+mod settling;
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -258,6 +258,10 @@ impl Mes {
     fn soft_reset(&self, value: u32) -> Result<(), Refused> {
         let resets = self.shared.regs().resets(value)?;
         for (engine, _) in (0..).zip(resets.sdma).filter(|(_, reset)| *reset) {
+            if !self.shared.sdma.stands_still(engine) {
+                let what = format!("SDMA engine {engine} is reset before a halt has taken effect");
+                return Err(Refused::Undefined(what));
+            }
             self.shared.sdma.soft_reset(engine);
         }
         if resets.cp {

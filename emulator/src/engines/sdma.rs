@@ -363,6 +363,12 @@ impl Engines {
         engine.wake.ring();
     }
 
+    /// Whether an engine is halted, and that has taken effect.
+    pub fn stands_still(&self, engine: u8) -> bool {
+        let engine = self.engines.get(usize::from(engine));
+        engine.is_none_or(|engine| engine.regs.stands_still())
+    }
+
     /// Start-up state: queues are dropped as they are. Work in progress has ended when this returns.
     fn full_reset(&self, number: u8, firmware_is_there: bool) {
         let Some(engine) = self.engines.get(usize::from(number)) else {

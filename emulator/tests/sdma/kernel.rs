@@ -166,6 +166,27 @@ impl Kernel {
     }
 }
 
+/// RB_PRIV (`sdma_v7_0_gfx_resume_instance`), and that addresses are translated (`sdma_v4_4_2_inst_start`).
+#[test]
+fn it_needs_its_privilege_or_its_translations() {
+    Kernel::each(|mut kernel| {
+        if kernel.rig.is_gfx9() {
+            kernel.rig.control(ENGINE, 1);
+            kernel.write(&[0; 8]);
+            kernel.ring();
+            let what = "an engine takes packets while UTC_L1_ENABLE of SDMA_CNTL is 0";
+            kernel.rig.wait(|| !kernel.rig.guest.findings().is_empty());
+            kernel.rig.guest.expect_violation(what);
+        } else {
+            kernel.stop();
+            let control = kernel.prepare() & !(1 << 23);
+            kernel.set("RB_CNTL", control | 1);
+            let what = "RB_CNTL of the kernel's queue lacks bits 0x800000";
+            kernel.rig.guest.expect_violation(what);
+        }
+    });
+}
+
 #[test]
 fn it_copies_fills_and_reports_as_linux_uses_it() {
     Kernel::each(|mut kernel| {

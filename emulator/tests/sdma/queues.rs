@@ -2,7 +2,7 @@
 
 //! Queues: their rings and indirect buffers, how they come and go, what their MQDs may hold.
 
-use crate::rig::{byte, halves, Rig, CHIPS, NOWHERE, RING, VA};
+use crate::rig::{byte, halves, settle, Rig, CHIPS, NOWHERE, RING, VA};
 use crate::{copy, fence, A, B};
 use rkfd_emulator::engines::sdma::{Slot, Stop};
 use rkfd_emulator::report::Whose;
@@ -445,12 +445,17 @@ fn a_reset_engine_of_gfx12_runs_when_the_host_lets_it() {
     rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", 0);
     assert_eq!(halted(), 0);
     rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", HALT | RESET);
+    settle();
     rig.guest.write(Block::Gc, "GRBM_SOFT_RESET", SDMA0);
+    settle();
     rig.guest.write(Block::Gc, "GRBM_SOFT_RESET", 0);
     assert_eq!(halted(), HALT);
     rig.guest.write(Block::Gc, "SDMA0_MCU_CNTL", 0);
     assert_eq!(halted(), 0);
     rig.expect(&[]);
+    rig.guest.write(Block::Gc, "GRBM_SOFT_RESET", SDMA0);
+    rig.guest
+        .expect_violation("SDMA engine 0 is reset before a halt has taken effect");
 }
 
 /// As Linux finds it and goes on (`kgd_gfx_v9_4_3_hqd_sdma_get_doorbell`, `sdma_v4_4_2_soft_reset_engine`,
@@ -485,7 +490,7 @@ fn a_packet_that_hangs_has_the_engine_until_that_is_reset() {
     assert!([ring.slot, other.slot].map(|slot| sdma.state(slot).is_none()) == [true; 2]);
     assert_eq!(rig.guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0, "it runs");
     rig.write(ring.wptr, &[0; 8]);
-    rig.control(0, rig.guest.read(Block::Sdma, "SDMA_CNTL") | 1);
+    rig.control(0, rig.guest.read(Block::Sdma, "SDMA_CNTL") | 3);
     rig.guest
         .write(Block::Sdma, "SDMA_UTCL1_TIMEOUT", 0x0080_0080);
     let mut next = rig.mapped(0, 2);

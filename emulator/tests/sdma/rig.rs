@@ -57,6 +57,11 @@ pub fn byte(at: u64, seed: u64) -> u8 {
     (x >> 56) as u8 ^ (x >> 23) as u8
 }
 
+/// `udelay(100)` of `sdma_v7_0_soft_reset`.
+pub fn settle() {
+    std::thread::sleep(std::time::Duration::from_micros(100));
+}
+
 impl Rig {
     pub fn new(chip: &'static Chip) -> Self {
         Self::with(chip, &[])
@@ -191,8 +196,13 @@ impl Rig {
             device.write(at("DOORBELL").unwrap(), 0);
         } else {
             let bit = 1 << (23 + engine);
+            let control = format!("SDMA{engine}_MCU_CNTL");
+            self.guest.write(Block::Gc, &control, 3);
+            settle();
             self.guest.write(Block::Gc, "GRBM_SOFT_RESET", bit);
+            settle();
             self.guest.write(Block::Gc, "GRBM_SOFT_RESET", 0);
+            self.guest.write(Block::Gc, &control, 0);
         }
     }
 

@@ -224,7 +224,7 @@ impl Worker {
             }
             let hung = h.hung.take();
             let was_hung = hung.is_some();
-            let fetched = hung.map_or_else(|| self.fetch(h), Ok);
+            let fetched = hung.map_or_else(|| self.fetch(engine, h), Ok);
             let done = fetched.and_then(|(words, packet)| {
                 if h.tried == 0 {
                     self.trace_packet(h, &words);
@@ -284,8 +284,14 @@ impl Worker {
     }
 
     /// The packet that comes next.
-    fn fetch(&self, h: &Loaded) -> Result<(Vec<u32>, Packet), Halt> {
+    fn fetch(&self, engine: &Engine, h: &Loaded) -> Result<(Vec<u32>, Packet), Halt> {
         let generation = self.all.shape.generation;
+        if !engine.regs.translates(generation) {
+            // Also for a process' queue this is the driver's doing.
+            let what = "an engine takes packets while UTC_L1_ENABLE of SDMA_CNTL is 0";
+            self.env.report().violation(format_args!("{what}"));
+            return Err(Halt::Aborted);
+        }
         let space = (self.env.memory()).space((generation.hub)(self.number), h.q.vmid);
         let left = match h.q.ib {
             Some(ib) => ib.words - ib.at,

@@ -50,6 +50,8 @@ pub struct Generation {
     pub(super) program_in_memory: bool,
     /// Whether it leaves the kernel's queue for those of processes only by AUTO_CTXSW_ENABLE.
     pub(super) switches_if_told: bool,
+    /// Bits of CNTL by which an engine has its addresses translated, if it has any.
+    pub(super) translates: u32,
     /// What an engine's registers have before a queue is on it: name, bits, their value.
     pub(super) golden: &'static [(&'static str, u32, u32)],
     /// What the engines' registers are called: what stands in front, then of a queue.
@@ -79,6 +81,8 @@ pub(super) struct MqdWords {
     pub aql_cntl: usize,
     pub engine: usize,
     pub queue: usize,
+    /// How long the queue has the engine, in the bits of a word, which aren't all 0.
+    pub quantum: Option<(usize, u32)>,
     /// For how long the queue was at work, in [`TICK`]s: 64 bits. Others count elsewhere.
     pub utilization: Option<usize>,
 }
@@ -88,8 +92,9 @@ pub(super) struct MqdWords {
 pub(super) struct Kernel {
     /// Its place among the engine's queues.
     pub queue: u8,
-    /// Further bits that its RB_CNTL may have.
+    /// Further bits that its RB_CNTL may have, and those that it has to have.
     pub rb_cntl: u32,
+    pub needs: u32,
     /// The register and the bits of it by which the engine looks for the write pointer in memory.
     pub polls: (&'static str, u32),
 }
@@ -142,6 +147,7 @@ pub const V4_4_2: Generation = Generation {
         aql_cntl: v9::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
         engine: v9::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v9::SdmaMqd::SDMA_QUEUE_ID.word(),
+        quantum: None,
         utilization: Some(v9::SdmaMqd::SDMAX_RLCX_UTILIZATION.word()),
     },
     places: places::V4_4_2,
@@ -175,6 +181,7 @@ pub const V4_4_2: Generation = Generation {
         Kernel {
             queue: OWN,
             rb_cntl: RB::RB_PRIV.mask(),
+            needs: 0,
             polls: (
                 "RB_WPTR_POLL_CNTL",
                 Poll::ENABLE.mask() | Poll::F32_POLL_ENABLE.mask(),
@@ -197,6 +204,8 @@ pub const V4_4_2: Generation = Generation {
     halts: "F32_CNTL",
     program_in_memory: false,
     switches_if_told: true,
+    // "set utc l1 enable flag always to 1" (`sdma_v4_4_2_inst_start`, after the kernel's queue was turned on).
+    translates: rkfd_hw::regs::sdma_4_4_2::SDMA_CNTL::UTC_L1_ENABLE.mask(),
     // `sdma_v4_4_2_inst_init_golden_registers`, `sdma_v4_4_2_inst_ctx_switch_enable`.
     golden: {
         use rkfd_hw::regs::sdma_4_4_2::SDMA_GB_ADDR_CONFIG as Addresses;
@@ -245,6 +254,8 @@ pub const V7_0: Generation = Generation {
         aql_cntl: v12::SdmaMqd::SDMAX_RLCX_RB_AQL_CNTL.word(),
         engine: v12::SdmaMqd::SDMA_ENGINE_ID.word(),
         queue: v12::SdmaMqd::SDMA_QUEUE_ID.word(),
+        // CONTEXT_QUANTUM of SDMA0_QUEUE0_SCHEDULE_CNTL.
+        quantum: Some((v12::SdmaMqd::SDMAX_RLCX_SCHED_CNTL.word(), 0xff00)),
         utilization: None,
     },
     places: places::V7_0,
@@ -280,6 +291,7 @@ pub const V7_0: Generation = Generation {
         Kernel {
             queue: 0,
             rb_cntl: RB::RB_PRIV.mask() | RB::WPTR_POLL_ENABLE.mask(),
+            needs: RB::RB_PRIV.mask(),
             polls: (
                 "RB_CNTL",
                 RB::WPTR_POLL_ENABLE.mask() | RB::MCU_WPTR_POLL_ENABLE.mask(),
@@ -302,6 +314,7 @@ pub const V7_0: Generation = Generation {
     halts: "MCU_CNTL",
     program_in_memory: true,
     switches_if_told: false,
+    translates: 0,
     // `sdma_v7_0_gfx_resume_instance`: addresses that are not copied get an answer, too.
     golden: {
         use rkfd_hw::regs::gc_12_0_0::SDMA0_UTCL1_CNTL as Utcl1;

@@ -265,6 +265,11 @@ impl Queue {
                 }
             }
         }
+        let needed = kernel.needs & !reg("RB_CNTL");
+        if needed != 0 {
+            let what = format!("RB_CNTL of the kernel's queue lacks bits {needed:#x}");
+            return Err(what.into());
+        }
         let may = generation.rb_cntl | kernel.rb_cntl;
         let queue = Self::from_image(generation, &m, image, may)?;
         let mut queue = queue.with_doorbell_of(env)?;

@@ -80,6 +80,10 @@ impl Queue {
                 return Err(format!("{name} has {got:#x}, not {value:#x}").into());
             }
         }
+        let no_time = |(word, bits): (usize, u32)| queue.image.get(word).unwrap_or(&0) & bits == 0;
+        if generation.mqd.quantum.is_some_and(no_time) {
+            return Err("SCHED_CNTL gives the queue no time on its engine".into());
+        }
         if usize::from(queue.slot.queue) >= QUEUES {
             return Err(format!("an engine has no queue {}", queue.slot.queue).into());
         }

@@ -17,17 +17,18 @@ use super::{kernel, Engines, Order, Slot, Stop, QUEUES};
 use crate::blocks::store::Store;
 use crate::device::firmware::Firmware;
 use crate::device::{IpBlock, Refused};
+use crate::engines::settling::Settling;
 use rkfd_hw::regs::gc_12_0_0::SDMA0_MCU_CNTL;
 use rkfd_hw::regs::sdma_4_4_2::{SDMA_CNTL, SDMA_F32_CNTL};
 use rkfd_hw::regs::RegInfo;
 use rkfd_hw::regs::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Registers that are storage, without what stands in front of the name, and their values at
-/// start-up: UTC_L1_ENABLE is on; what else is not zero does not matter here.
+/// start-up. UTC_L1_ENABLE of CNTL is off, as stock amdgpu leaves it (`sdma_v4_4_2_inst_gfx_stop`).
 const STORED: &[(&str, u32)] = &[
-    ("CNTL", 2),
+    ("CNTL", 0),
     ("F32_CNTL", 0),
     ("MCU_CNTL", 0),
     ("UCODE_ADDR", 0),
@@ -41,8 +42,8 @@ const STORED: &[(&str, u32)] = &[
     ("PHASE1_QUANTUM", 0),
     ("PHASE2_QUANTUM", 0),
     ("SEM_WAIT_FAIL_TIMER_CNTL", 0),
-    ("GB_ADDR_CONFIG", 0),
-    ("GB_ADDR_CONFIG_READ", 0),
+    ("GB_ADDR_CONFIG", 0x0010_0012),
+    ("GB_ADDR_CONFIG_READ", 0x0010_0012),
     ("RLC_CGCG_CTRL", 0),
 ];
 
@@ -55,11 +56,11 @@ const IDLE: u32 = 1 << 2;
 const RESET_REQUEST: &str = "QUEUE_RESET_REQ";
 
 /// An engine's registers that are storage, and whether the host has let it run since start-up.
-pub(super) struct Regs(Store, AtomicBool);
+pub(super) struct Regs(Store, AtomicBool, Mutex<Settling>);
 
 impl Default for Regs {
     fn default() -> Self {
-        Self(Store::new(STORED), AtomicBool::new(false))
+        Self(Store::new(STORED), AtomicBool::new(false), Mutex::default())
     }
 }
 
@@ -76,6 +77,15 @@ impl Regs {
         halt("F32_CNTL") == 0 && halt("MCU_CNTL") == 0 && reset == 0
     }
 
+    fn settling(&self) -> MutexGuard<'_, Settling> {
+        self.2.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the engine stands still, its halt having taken effect.
+    pub fn stands_still(&self) -> bool {
+        !self.runs() && self.settling().is_done()
+    }
+
     /// Whether the engine runs, and the host has let it.
     pub fn was_let_run(&self) -> bool {
         self.runs() && self.1.load(Ordering::Acquire)
@@ -84,6 +94,11 @@ impl Regs {
     /// Whether the engine takes turns between its queues (AUTO_CTXSW_ENABLE of SDMA 4.4.2).
     pub fn switches(&self) -> bool {
         Value::new(self.control()).get(SDMA_CNTL::AUTO_CTXSW_ENABLE) == 1
+    }
+
+    /// Whether the engine has its addresses translated.
+    pub fn translates(&self, generation: &Generation) -> bool {
+        self.control() & generation.translates == generation.translates
     }
 
     /// That the registers have what a queue needs.
@@ -397,7 +412,11 @@ impl IpBlock for Registers {
         if !self.all.env.firmware().was_there() && self.loads(engine, number, rest, value)? {
             return Ok(());
         }
+        let ran = engine.regs.runs();
         engine.regs.0.put(rest, value)?;
+        if ran && !engine.regs.runs() {
+            engine.regs.settling().begin();
+        }
         if rest == self.all.shape.generation.halts {
             engine.regs.1.store(true, Ordering::Release);
         }
