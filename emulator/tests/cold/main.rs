@@ -457,6 +457,26 @@ fn sdma(guest: &Guest, name: &str, value: u32) {
     guest.write_indirect(Block::Sdma, name, value);
 }
 
+/// What `gfx_v9_4_3_xcc_cp_compute_enable` stores in CP_MEC_CNTL before its engines start.
+const RESET: u32 = {
+    use rkfd_hw::regs::gc_9_4_3::CP_MEC_CNTL as mec;
+    mec::MEC_INVALIDATE_ICACHE.mask()
+        | mec::MEC_ME1_PIPE0_RESET.mask()
+        | mec::MEC_ME1_PIPE1_RESET.mask()
+        | mec::MEC_ME1_PIPE2_RESET.mask()
+        | mec::MEC_ME1_PIPE3_RESET.mask()
+        | mec::MEC_ME2_PIPE0_RESET.mask()
+        | mec::MEC_ME2_PIPE1_RESET.mask()
+        | mec::MEC_ME1_HALT.mask()
+        | mec::MEC_ME2_HALT.mask()
+};
+
+/// Stores it, and waits as long.
+fn reset_mec(guest: &Guest) {
+    gc(guest, "CP_MEC_CNTL", RESET);
+    std::thread::sleep(std::time::Duration::from_micros(50));
+}
+
 /// Values after a reset: `mmCP_MEC_CNTL_DEFAULT` of `gc_9_0_default.h`, `mmSDMA0_F32_CNTL_DEFAULT` of
 /// `sdma0_4_0_default.h`.
 #[test]
@@ -496,6 +516,7 @@ fn firmware_comes_through_the_engines_ports() {
     gc(&guest, "CP_CPC_IC_BASE_LO", code as u32);
     gc(&guest, "CP_CPC_IC_BASE_HI", (code >> 32) as u32);
     gc(&guest, "CP_MEC_ME1_UCODE_ADDR", 0x1000);
+    reset_mec(&guest);
     let before = guest.findings().len();
     gc(&guest, "CP_MEC_CNTL", 0);
     assert_eq!(guest.findings().len(), before + 1, "no jump table");
@@ -531,9 +552,17 @@ fn the_security_processors_firmware_starts_the_engines() {
     }
     // Its RLC runs: the driver only asks for the safe mode.
     gc(&guest, "RLC_SAFE_MODE", 3);
+    // Without one of all that the engines need first.
+    for missing in (0..32).map(|bit| 1 << bit).filter(|bit| RESET & bit != 0) {
+        gc(&guest, "CP_MEC_CNTL", RESET & !missing);
+        gc(&guest, "CP_MEC_CNTL", 0);
+        guest.expect_violation("without a reset of their pipes and an invalidation of");
+    }
+    let findings = guest.findings();
+    reset_mec(&guest);
     gc(&guest, "CP_MEC_CNTL", 0);
     sdma(&guest, "SDMA_F32_CNTL", 0);
-    assert_eq!(guest.findings(), Vec::<String>::new());
+    assert_eq!(guest.findings(), findings);
     assert_eq!(guest.read_indirect(Block::Gc, "CP_MEC_CNTL"), 0);
     assert_eq!(guest.read(Block::Sdma, "SDMA_F32_CNTL"), 0);
 }

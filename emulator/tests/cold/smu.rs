@@ -2,6 +2,7 @@
 
 //! The management unit: versions, resets, clocks, and what it measures.
 
+use super::reset_mec;
 use super::{
     boot, bytes, fill, gc, load_ip, make_ring, mm_read, mp0, sdma, set_up, submit, vram, BASE,
     BUFFER, COLD,
@@ -79,6 +80,7 @@ fn a_reset_of_the_whole_chip_loses_all_but_the_flash() {
                 assert_eq!(load_ip(&guest, 2 + n as u32, kind, 0x1800), 0);
             }
         }
+        reset_mec(&guest);
         gc(&guest, "CP_MEC_CNTL", 0);
         sdma(&guest, "SDMA_F32_CNTL", 0);
         let scratch = guest.address(Block::Gc, "SCRATCH_REG0");

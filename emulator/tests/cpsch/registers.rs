@@ -69,6 +69,10 @@ fn constants_and_the_clock_are_the_chips() {
 #[test]
 fn clocks_are_gated_in_order_and_in_the_safe_mode() {
     const OVERRIDES: u32 = 0x36e;
+    use gc::CP_INT_CNTL_RING0 as idle;
+    const TELLS: u32 = idle::CNTX_BUSY_INT_ENABLE.mask()
+        | idle::CNTX_EMPTY_INT_ENABLE.mask()
+        | idle::CMP_BUSY_INT_ENABLE.mask();
     let rig = Rig::bare(&[]);
     let old = rig.read(gc::RLC_CGTT_MGCG_OVERRIDE);
     assert_eq!(old & OVERRIDES, OVERRIDES, "clocks run at start-up");
@@ -81,11 +85,15 @@ fn clocks_are_gated_in_order_and_in_the_safe_mode() {
     rig.violated("RLC_CGCG_CGLS_CTRL = 0x1: the coarse gates are on before the medium ones");
     rig.write(gc::RLC_CGTT_MGCG_OVERRIDE, old & !OVERRIDES);
     rig.write(gc::RLC_CGCG_CGLS_CTRL, 1);
+    rig.violated("the coarse gates are on, and CP_INT_CNTL_RING0 doesn't tell them");
+    // CNTX_BUSY, CNTX_EMPTY and CMP_BUSY (`gfx_v9_4_3_xcc_enable_gui_idle_interrupt`).
+    rig.write(gc::CP_INT_CNTL_RING0, TELLS);
+    rig.write(gc::RLC_CGCG_CGLS_CTRL, 1);
     rig.write(gc::RLC_SAFE_MODE, 1);
     // To have them run again needs nothing.
     rig.write(gc::RLC_CGCG_CGLS_CTRL, 0);
     rig.write(gc::RLC_CGTT_MGCG_OVERRIDE, old);
-    assert_eq!(rig.report.violations(), 2);
+    assert_eq!(rig.report.violations(), 3);
 }
 
 #[test]
@@ -361,6 +369,11 @@ fn the_first_queue_needs_golden_registers() {
     rig.start_kiq();
     rig.violated("GB_ADDR_CONFIG is not the chip's golden value");
     rig.golden.set(GOLDEN);
+    // Somebody has looked at a shader engine.
+    rig.write(gc::GRBM_GFX_INDEX, 0x6000_0000);
+    rig.start_kiq();
+    rig.violated("GRBM_GFX_INDEX is left at 0x60000000");
+    rig.write(gc::GRBM_GFX_INDEX, 0xe000_0000);
     rig.start_kiq();
     assert!(rig.is_active(KIQ));
 }

@@ -7,6 +7,14 @@ use crate::queues::{run, Process, Queue};
 use crate::rig::{Rig, HIQ, KIQ};
 use rkfd_hw::regs::gc_9_4_3 as gc;
 
+/// Both micro engines ("Disable MEC parsing/prefetching").
+const HALTED: u32 = gc::CP_MEC_CNTL::MEC_ME1_HALT.mask() | gc::CP_MEC_CNTL::MEC_ME2_HALT.mask();
+
+/// `udelay(50)` of `gfx_v9_4_3_soft_reset`.
+fn settle() {
+    std::thread::sleep(std::time::Duration::from_micros(50));
+}
+
 #[test]
 fn a_soft_reset_ends_every_queue_with_its_waves() {
     use gc::GRBM_SOFT_RESET as reset;
@@ -24,6 +32,10 @@ fn a_soft_reset_ends_every_queue_with_its_waves() {
     let schedulers = rig.read(gc::RLC_CP_SCHEDULERS);
 
     rig.write(gc::GRBM_SOFT_RESET, both);
+    rig.violated("the command processor is reset while its micro engines run");
+    rig.write(gc::CP_MEC_CNTL, HALTED);
+    rig.write(gc::GRBM_SOFT_RESET, both);
+    settle();
     assert_eq!(rig.read(gc::GRBM_SOFT_RESET), both);
     assert!(!rig.is_active(KIQ) && !rig.is_active(HIQ));
     assert_eq!(rig.read(gc::CP_PQ_STATUS), 0);
@@ -36,7 +48,7 @@ fn a_soft_reset_ends_every_queue_with_its_waves() {
     rig.put_words(p.at(flag), &[1]);
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert_eq!(p.value(endless), 1);
-    rig.clean();
+    assert_eq!(rig.report.violations(), 1);
 }
 
 #[test]
@@ -44,10 +56,12 @@ fn no_queue_is_set_up_while_the_command_processor_is_held() {
     use gc::GRBM_SOFT_RESET as reset;
     let both = reset::SOFT_RESET_CP.mask() | reset::SOFT_RESET_GFX.mask();
     let rig = Rig::bare(&[]);
+    rig.write(gc::CP_MEC_CNTL, HALTED);
     rig.write(gc::GRBM_SOFT_RESET, both);
     rig.select(KIQ);
     rig.write(gc::CP_HQD_PQ_BASE, 77);
     rig.violated("the command processor is held in reset");
+    settle();
     rig.write(gc::GRBM_SOFT_RESET, 0);
     rig.write(gc::CP_HQD_PQ_BASE, 77);
     assert_eq!(rig.read(gc::CP_HQD_PQ_BASE), 77);

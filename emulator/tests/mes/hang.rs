@@ -119,19 +119,30 @@ fn a_hung_queue_is_reset_by_registers() {
     resume_all(&mut rig, &other);
 }
 
+/// As long as Linux waits for a halt or a reset (`gfx_v9_4_3_soft_reset`).
+fn settle() {
+    std::thread::sleep(std::time::Duration::from_micros(50));
+}
+
 /// As `gfx_v11_0_soft_reset`.
 #[test]
 fn a_soft_reset_ends_a_hung_queue_with_mes() {
     const CP: u32 = 1 | (0xf << 16);
+    const HALT: u32 = rkfd_hw::regs::gc_12_0_0::CP_MEC_RS64_CNTL::MEC_HALT.mask();
     let (rig, _memory, _q, _other) = hung();
     rig.gc("GRBM_SOFT_RESET", CP);
+    rig.guest
+        .expect_violation("the command processor is reset while its micro engine runs queues");
+    rig.gc("CP_MEC_RS64_CNTL", HALT);
+    settle();
+    rig.gc("GRBM_SOFT_RESET", CP);
+    settle();
     assert_eq!(rig.read("GRBM_SOFT_RESET"), CP);
     assert!(!rig.is_active(HQDS[1]));
     rig.gc("GRBM_SOFT_RESET", 0);
     // MES has forgotten its rings, and takes new ones.
     rig.enable();
     rig.kernel_ring();
-    rig.clean();
     rig.gc("GRBM_SOFT_RESET", 1);
     rig.guest
         .expect_violation("only a reset of all of CP with GFX, and of SDMA, is modelled");

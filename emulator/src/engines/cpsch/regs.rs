@@ -24,6 +24,7 @@ use crate::engines::cp::front::left::leave_queue;
 use crate::engines::cp::front::registers::{chosen_wave, watched, Vmid};
 use crate::engines::cp::front::slot::{Slot, SLOTS};
 use crate::engines::cp::front::waves::count::Count;
+use crate::engines::settling::Settling;
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_9_4_3 as gc, RegInfo};
 use rkfd_hw::value::Bounded;
@@ -71,7 +72,7 @@ const STORED: &[(&str, u32)] = &[
     ("GB_ADDR_CONFIG", 0),
     ("GC_USER_SHADER_ARRAY_CONFIG", 0),
     ("GRBM_CNTL", 0),
-    ("GRBM_GFX_INDEX", 0),
+    ("GRBM_GFX_INDEX", 0xe000_0000),
     ("RLC_CGCG_CGLS_CTRL", 0x0001_003c),
     ("RLC_CGTT_MGCG_OVERRIDE", 0xffff_ffff),
     ("RLC_CNTL", 1),
@@ -114,6 +115,11 @@ pub struct Regs {
     stored: Store,
     select: u32,
     mec_cntl: u32,
+    /// The micro engines have not been reset, with their instruction cache, since power-on.
+    is_mec_stale: bool,
+    /// Their reset, and that of the command processor.
+    mec_settling: Settling,
+    reset_settling: Settling,
     /// GRBM_SOFT_RESET: what is held in reset.
     soft_reset: u32,
     safe_mode: u32,
@@ -165,6 +171,9 @@ impl Regs {
             stored: Store::new(&stored),
             select: 0,
             mec_cntl: if cold { HALTED } else { 0 },
+            is_mec_stale: cold,
+            mec_settling: Settling::default(),
+            reset_settling: Settling::default(),
             soft_reset: 0,
             safe_mode: 0,
             captured: 0,
@@ -294,6 +303,9 @@ impl Regs {
             "CP_PQ_WPTR_POLL_CNTL" if Value::new(value).get(gc::CP_PQ_WPTR_POLL_CNTL::EN) == 1 => {
                 return undefined("polling of the write pointer is not modelled");
             }
+            "GRBM_SOFT_RESET" if value == 0 && !self.reset_settling.is_done() => {
+                return undefined("a reset is over before it has taken effect");
+            }
             "GRBM_SOFT_RESET" if value == 0 => self.soft_reset = 0,
             "GRBM_SOFT_RESET" => return undefined("a packet resets what executes it"),
             "CPC_INT_STATUS" => return undefined("only a packet raises interrupts"),
@@ -318,6 +330,7 @@ impl Regs {
                 }
                 None => {
                     self.gates().may_write(reg.reg.name, value)?;
+                    self.may_sleep(reg.reg.name, value)?;
                     return self.stored.write(reg, value);
                 }
             },
@@ -331,6 +344,23 @@ impl Regs {
             safe_mode: self.safe_mode,
             overrides: self.stored.get("RLC_CGTT_MGCG_OVERRIDE").unwrap_or(0),
             in_order: true,
+        }
+    }
+
+    /// That the command processor says when it is idle before the coarse gates are on, which close then
+    /// (`gfx_v9_4_3_xcc_enable_gui_idle_interrupt`).
+    fn may_sleep(&self, name: &str, value: u32) -> Result<(), Refused> {
+        use gc::{CP_INT_CNTL_RING0 as idle, RLC_CGCG_CGLS_CTRL as coarse};
+        let told = idle::CNTX_BUSY_INT_ENABLE.mask()
+            | idle::CNTX_EMPTY_INT_ENABLE.mask()
+            | idle::CMP_BUSY_INT_ENABLE.mask();
+        let tells = self.stored.get("CP_INT_CNTL_RING0").unwrap_or(0) & told == told;
+        let gates = name == "RLC_CGCG_CGLS_CTRL" && Value::new(value).is_set(coarse::CGCG_EN);
+        match gates && !tells {
+            true => undefined(
+                "the coarse gates are on, and CP_INT_CNTL_RING0 doesn't tell them when it is idle",
+            ),
+            false => Ok(()),
         }
     }
 

@@ -19,9 +19,10 @@ use crate::engines::clocks::Gates;
 use crate::engines::cp::front::generation::GFX12;
 use crate::engines::cp::front::hqd::Image as Mqd;
 use crate::engines::cp::front::left::leave_queue;
-use crate::engines::cp::front::registers::{chosen_wave, watched, Vmid};
+use crate::engines::cp::front::registers::{chosen_wave, reaches_all, watched, Vmid};
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::cp::front::waves::count::Count;
+use crate::engines::settling::Settling;
 use rkfd_hw::mqd::{FIRST_HQD_WORD, HQD_WORDS};
 use rkfd_hw::regs::Value;
 use rkfd_hw::regs::{gc_12_0_0 as gc, RegInfo};
@@ -80,6 +81,9 @@ pub struct Regs {
     mes_cntl: u32,
     me_cntl: u32,
     mec_cntl: u32,
+    /// A halt of the compute micro engine, and a reset of the command processor or of copy engines.
+    mec_settling: Settling,
+    reset_settling: Settling,
     /// GRBM_SOFT_RESET: what is held in reset.
     soft_reset: u32,
     /// CP_ME1_PIPEn_INT_CNTL, of which CPC_INT_CNTL is the selected pipe's.
@@ -116,6 +120,8 @@ impl Regs {
             // As a driver leaves them (`gfx_v12_0_hw_fini`), and as they come from power-on.
             me_cntl: me::PFP_HALT.mask() | me::ME_HALT.mask(),
             mec_cntl: mec::MEC_HALT.mask(),
+            mec_settling: Settling::default(),
+            reset_settling: Settling::default(),
             soft_reset: 0,
             int_cntl: [0; 2],
             safe_mode: 0,
@@ -307,6 +313,17 @@ impl Regs {
             return undefined("only a reset of all of CP with GFX, and of SDMA, is modelled");
         }
         let new = value & !self.soft_reset;
+        let slots = GFX12.slots.all();
+        let mut busy = slots.filter(|slot| self.is_active(Bank::Compute(*slot)));
+        if new & cp != 0 && busy.any(|slot| !self.is_halted(slot)) {
+            return undefined("the command processor is reset while its micro engine runs queues");
+        }
+        if new & cp != 0 && !self.mec_settling.is_done() {
+            return undefined("the command processor is reset before a halt has taken effect");
+        }
+        if self.soft_reset & !value != 0 && !self.reset_settling.is_done() {
+            return undefined("a reset is over before it has taken effect");
+        }
         Ok(Resets {
             cp: new & cp != 0,
             sdma: sdma.map(|mask| new & mask != 0),
@@ -315,6 +332,9 @@ impl Regs {
 
     /// What GRBM_SOFT_RESET holds in reset.
     pub fn hold(&mut self, value: u32) {
+        if value & !self.soft_reset != 0 {
+            self.reset_settling.begin();
+        }
         self.soft_reset = value;
     }
 
@@ -411,7 +431,7 @@ impl Regs {
         if get("CP_MEC_DOORBELL_RANGE_LOWER") >= get("CP_MEC_DOORBELL_RANGE_UPPER") {
             return undefined("CP_MEC_DOORBELL_RANGE has no doorbell");
         }
-        Ok(())
+        reaches_all(&self.stored)
     }
 
     /// What a register counts of waves in flight, if it is one of those.

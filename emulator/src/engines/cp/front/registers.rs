@@ -7,6 +7,8 @@ use super::hqd::Image;
 use super::slot::Slot;
 use super::waves::WaveSlots;
 use crate::blocks::store::Store;
+use crate::device::Refused;
+use rkfd_hw::regs::Value;
 use rkfd_isa::Handler;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +40,28 @@ pub(crate) fn watched(stored: &Store) -> [u64; 4] {
 /// GRBM_GFX_INDEX and SQ_IND_INDEX, which choose a wave's register.
 pub(crate) fn chosen_wave(stored: &Store) -> [u32; 2] {
     ["GRBM_GFX_INDEX", "SQ_IND_INDEX"].map(|name| stored.get(name).unwrap_or(0))
+}
+
+/// That GRBM_GFX_INDEX lets a store reach all shader arrays, as whoever points it at one leaves it
+/// (`gfx_v9_4_3_xcc_select_se_sh` and `gfx_v12_0_select_se_sh`, with 0xffffffff for each).
+///
+/// # Errors
+/// It points at some of them: stores of the next who sets something up reach no others.
+pub(crate) fn reaches_all(stored: &Store) -> Result<(), Refused> {
+    use rkfd_hw::regs::gc_9_4_3::GRBM_GFX_INDEX as Index;
+    let index = Value::<Index>::new(stored.get("GRBM_GFX_INDEX").unwrap_or(0));
+    let all = [
+        Index::SE_BROADCAST_WRITES,
+        Index::SH_BROADCAST_WRITES,
+        Index::INSTANCE_BROADCAST_WRITES,
+    ];
+    match all.into_iter().all(|field| index.is_set(field)) {
+        true => Ok(()),
+        false => Err(Refused::Undefined(format!(
+            "GRBM_GFX_INDEX is left at {:#x}: stores reach only a part of the shader arrays",
+            index.bits()
+        ))),
+    }
 }
 
 /// What the engine sees of its registers, which the transport's thread accesses at the same time.

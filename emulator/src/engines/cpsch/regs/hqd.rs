@@ -6,6 +6,7 @@ use super::{undefined, Order, Regs};
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
 use crate::engines::cp::front::hqd::{Image, Queue, Role};
+use crate::engines::cp::front::registers::reaches_all;
 use crate::engines::cp::front::slot::Slot;
 use rkfd_hw::mqd::FIRST_HQD_WORD;
 use rkfd_hw::regs::Value;
@@ -82,7 +83,7 @@ impl Regs {
         if Value::new(get("TCP_UTCL1_CNTL2")).get(gc::TCP_UTCL1_CNTL2::SPARE) != 1 {
             return undefined("TCP_UTCL1_CNTL2.SPARE is not 1, its golden value");
         }
-        Ok(())
+        reaches_all(&self.stored)
     }
 
     /// That a doorbell of the kernel's queue wakes a graphics core without power.

@@ -5,12 +5,26 @@
 use super::{undefined, Order, Regs, STORED};
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX9_4_3;
+use crate::engines::cp::front::registers::reaches_all;
 use crate::engines::cp::front::slot::Slot;
 use rkfd_hw::regs::gc_9_4_3 as gc;
 
 /// `CP_MEC_CNTL` of micro engines that are halted, as they are from power-on.
 pub(super) const HALTED: u32 =
     gc::CP_MEC_CNTL::MEC_ME1_HALT.mask() | gc::CP_MEC_CNTL::MEC_ME2_HALT.mask();
+
+/// What they need before they run a program from its beginning (`gfx_v9_4_3_xcc_cp_compute_enable`).
+const FRESH: u32 = {
+    use gc::CP_MEC_CNTL as mec;
+    HALTED
+        | mec::MEC_INVALIDATE_ICACHE.mask()
+        | mec::MEC_ME1_PIPE0_RESET.mask()
+        | mec::MEC_ME1_PIPE1_RESET.mask()
+        | mec::MEC_ME1_PIPE2_RESET.mask()
+        | mec::MEC_ME1_PIPE3_RESET.mask()
+        | mec::MEC_ME2_PIPE0_RESET.mask()
+        | mec::MEC_ME2_PIPE1_RESET.mask()
+};
 
 impl Regs {
     /// What a store to GRBM_SOFT_RESET puts into reset: whether that is the command processor with all
@@ -30,6 +44,13 @@ impl Regs {
         if value & !known != 0 || value != 0 && value & both != both {
             return undefined("only a reset of CP with GFX is modelled");
         }
+        if value & both != 0 && self.soft_reset == 0 && !self.are_all_halted() {
+            // "Disable MEC parsing/prefetching".
+            return undefined("the command processor is reset while its micro engines run");
+        }
+        if value & both != 0 && self.soft_reset == 0 && !self.mec_settling.is_done() {
+            return undefined("the command processor is reset before a halt has taken effect");
+        }
         Ok(value & both != 0 && self.soft_reset == 0)
     }
 
@@ -47,6 +68,7 @@ impl Regs {
         self.vmid = new.vmid;
         self.orders.clear();
         self.soft_reset = value;
+        self.reset_settling.begin();
     }
 
     pub(super) fn write_mec_cntl(&mut self, value: u32) -> Result<(), Refused> {
@@ -62,6 +84,22 @@ impl Regs {
                 self.orders.push(Order::Drop(slot));
                 self.set_active(slot, false);
             }
+        }
+        let fresh = value & FRESH == FRESH;
+        if self.is_mec_stale && value & HALTED == 0 {
+            return undefined(
+                "the micro engines start without a reset of their pipes and an invalidation of their instruction cache",
+            );
+        }
+        if self.mec_cntl & HALTED == 0 && value & HALTED != 0 {
+            reaches_all(&self.stored)?;
+        }
+        if value & HALTED == 0 && !self.mec_settling.is_done() {
+            return undefined("the micro engines start before their reset has taken effect");
+        }
+        if fresh {
+            self.is_mec_stale = false;
+            self.mec_settling.begin();
         }
         self.mec_cntl = value;
         Ok(())

@@ -7,6 +7,7 @@
 use super::{is_run, undefined, Order, Regs};
 use crate::device::Refused;
 use crate::engines::cp::front::generation::GFX12;
+use crate::engines::cp::front::registers::reaches_all;
 use crate::engines::cp::front::slot::Slot;
 use crate::engines::mes::programs::Engine;
 use crate::engines::mes::slot::{Bank, Pipe};
@@ -33,6 +34,10 @@ impl Regs {
         }
         self.programs.control(Engine::Mes, self.mes_cntl, value);
         let running = Value::<mes>::new(value);
+        if running.is_set(mes::MES_HALT) && !Value::<mes>::new(self.mes_cntl).is_set(mes::MES_HALT)
+        {
+            reaches_all(&self.stored)?;
+        }
         for pipe in Pipe::ALL.into_iter().filter(|pipe| is_run(running, *pipe)) {
             self.may_run(Engine::Mes, [pipe as u32])?;
         }
@@ -108,7 +113,10 @@ impl Regs {
             return undefined("the reset of a pipe ends while one of its HQDs is active");
         }
         self.programs.control(Engine::Mec, self.mec_cntl, value);
-        if Value::<mec>::new(value).get(mec::MEC_HALT) == 0 {
+        if halts {
+            self.mec_settling.begin();
+        }
+        if !new.is_set(mec::MEC_HALT) {
             let active = u32::from(mec::MEC_PIPE0_ACTIVE.bit());
             let pipes = (0..4).filter(|pipe| (value >> (active + pipe)) & 1 == 1);
             self.may_run(Engine::Mec, pipes)?;

@@ -2,7 +2,8 @@
 
 //! Registers that do no more than hold what was written, and those that the chip alone sets.
 //!
-//! Sources: Linux, `amdgpu/gfx_v12_0.c`, `amdgpu/mes_v12_0.c`.
+//! Sources: Linux, `amdgpu/gfx_v12_0.c`, `amdgpu/mes_v12_0.c`; values after a reset where they matter:
+//! `gc/gc_11_0_0_default.h`, the nearest kin whose values are public, in so far as the register has their bits.
 
 /// Registers that are stored and read back, with what they have after a reset.
 pub(super) const STORED: &[(&str, u32)] = &[
@@ -25,7 +26,7 @@ pub(super) const STORED: &[(&str, u32)] = &[
     ("CP_PQ_STATUS", 0),
     ("CP_RB_DOORBELL_RANGE_LOWER", 0),
     ("CP_RB_DOORBELL_RANGE_UPPER", 0),
-    ("CP_RB_WPTR_POLL_CNTL", 0),
+    ("CP_RB_WPTR_POLL_CNTL", 0x0040_0000),
     // PROC_LSB 0xc: bits 16:12 of a doorbell's address are its page (`mes_v12_0.c`).
     ("CP_UNMAPPED_DOORBELL", 0xc << 8),
     ("DB_MEM_CONFIG", 0),
@@ -34,12 +35,12 @@ pub(super) const STORED: &[(&str, u32)] = &[
     ("GB_ADDR_CONFIG", 0),
     ("GC_USER_RB_BACKEND_DISABLE", 0),
     ("GC_USER_SHADER_ARRAY_CONFIG", 0),
-    ("GRBM_CNTL", 0),
+    ("GRBM_CNTL", 0x18),
     ("GRBM_GC_USER_SA_UNIT_DISABLE", 0),
-    ("GRBM_GFX_INDEX", 0),
-    ("RLC_CGCG_CGLS_CTRL", 0),
-    ("RLC_CGCG_CGLS_CTRL_3D", 0),
-    ("RLC_CGTT_MGCG_OVERRIDE", 0),
+    ("GRBM_GFX_INDEX", 0xe000_0000),
+    ("RLC_CGCG_CGLS_CTRL", 0x0001_003c),
+    ("RLC_CGCG_CGLS_CTRL_3D", 0x0001_003c),
+    ("RLC_CGTT_MGCG_OVERRIDE", 0x07bf),
     ("RLC_CNTL", 1),
     ("RLC_CP_SCHEDULERS", 0),
     ("RLC_CSIB_ADDR_HI", 0),
