@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The comparison, and its report.
 
-use crate::seen::Seen;
+use crate::same::Same;
+use crate::seen::{Key, Seen};
 use crate::verdicts::{Kind, Verdicts};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +23,12 @@ struct Difference {
 
 /// What came out.
 pub struct Report<'a> {
-    same: usize,
+    /// What both did alike.
+    same: BTreeMap<Key, String>,
+    /// What both asked of the security processor, in order.
+    asked: Vec<String>,
+    /// What both did alike when they went.
+    ended: BTreeMap<Key, String>,
     differences: Vec<Difference>,
     verdicts: &'a Verdicts,
 }
@@ -30,7 +36,9 @@ pub struct Report<'a> {
 /// Compares what two drivers did.
 pub fn compare<'a>(amdgpu: &Seen, rkfd: &Seen, verdicts: &'a Verdicts) -> Report<'a> {
     let mut report = Report {
-        same: 0,
+        same: BTreeMap::new(),
+        asked: Vec::new(),
+        ended: BTreeMap::new(),
         differences: Vec::new(),
         verdicts,
     };
@@ -40,7 +48,10 @@ pub fn compare<'a>(amdgpu: &Seen, rkfd: &Seen, verdicts: &'a Verdicts) -> Report
             Some(ours) if ours != theirs => {
                 report.differ(Kind::Value, place, name, format!("{theirs} {ours}"));
             }
-            Some(_) => report.same += 1,
+            Some(_) => {
+                let key = (place.clone(), name.clone());
+                report.same.insert(key, theirs.clone());
+            }
         }
     }
     for ((place, name), ours) in &rkfd.done {
@@ -49,6 +60,11 @@ pub fn compare<'a>(amdgpu: &Seen, rkfd: &Seen, verdicts: &'a Verdicts) -> Report
         }
     }
     report.orders(&amdgpu.asked, &rkfd.asked);
+    let ended = rkfd.ended.iter();
+    let ended = ended.filter(|(key, value)| amdgpu.ended.get(*key) == Some(*value));
+    report.ended = ended
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     report
 }
 
@@ -78,7 +94,7 @@ impl Report<'_> {
         };
         let (theirs, ours) = (both(amdgpu, rkfd), both(rkfd, amdgpu));
         if theirs == ours {
-            self.same += theirs.len();
+            self.asked = theirs;
         } else {
             self.differ(Kind::Value, PSP, "order", format!("{theirs:?} {ours:?}"));
         }
@@ -97,7 +113,28 @@ impl Report<'_> {
     /// What is the same, or differs with a verdict.
     pub fn passed(&self) -> usize {
         let known = self.differences.iter().filter(|d| d.verdict.is_some());
-        self.same + known.count()
+        self.alike() + known.count()
+    }
+
+    fn alike(&self) -> usize {
+        self.same.len() + self.asked.len()
+    }
+
+    /// What is the same, but for what a verdict says isn't always.
+    pub fn same(&self) -> Same {
+        let is_known = |(place, name): &Key| {
+            let verdicts = self.verdicts.0.iter();
+            verdicts
+                .filter(|verdict| verdict.may_be_absent())
+                .any(|verdict| verdict.is_about_any(place, name))
+        };
+        let same = self.same.iter().filter(|(key, _)| !is_known(key));
+        let same = same.map(|(key, value)| (key.clone(), value.clone()));
+        Same {
+            done: same.collect(),
+            asked: self.asked.clone(),
+            ended: self.ended.clone(),
+        }
     }
 
     /// Differences without a verdict, and verdicts without a difference.
@@ -133,7 +170,7 @@ impl fmt::Display for Report<'_> {
                 verdict.line
             )?;
         }
-        writeln!(f, "{} the same in both", self.same)
+        writeln!(f, "{} the same in both", self.alike())
     }
 }
 
@@ -150,6 +187,7 @@ mod tests {
                 })
                 .collect(),
             asked: asked.iter().map(|order| order.to_string()).collect(),
+            ended: BTreeMap::new(),
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Seen {
     pub done: BTreeMap<Key, String>,
     /// What the security processor was asked, in order.
     pub asked: Vec<String>,
+    /// The last values of registers that were written after the last dispatch, when the driver goes.
+    pub ended: BTreeMap<Key, String>,
 }
 
 impl Seen {
@@ -42,6 +44,14 @@ impl Seen {
             }
         }
         ensure!(dispatched, "nothing was dispatched");
+        let is_dispatch = |event: &Event| event.kind == "dispatch_start";
+        let last = events.iter().rposition(is_dispatch).unwrap_or(0);
+        let mut end = Self::default();
+        let written = events.iter().skip(last);
+        written
+            .filter(|event| event.kind == "reg_write")
+            .for_each(|event| end.note(event));
+        seen.ended = end.done;
         // Which queue an MQD's words are of is told after them.
         let roles = roles(events);
         for event in events.iter().filter(|event| event.kind == "mqd_word") {
@@ -122,6 +132,13 @@ mod tests {
 
     fn seen(text: &str) -> Result<Seen> {
         Seen::of(&rkfd_trace::device::parse(text.trim())?)
+    }
+
+    #[test]
+    fn what_the_driver_writes_when_it_goes() {
+        let key = |place: &str, name: &str| (place.to_owned(), name.to_owned());
+        let ended = BTreeMap::from([(key("Gc", "B"), "0x1".to_owned())]);
+        assert_eq!(seen(TRACE).unwrap().ended, ended);
     }
 
     #[test]

@@ -53,7 +53,12 @@ pub struct Verdict {
 impl Verdict {
     /// Whether it is about this.
     pub fn is_about(&self, kind: Kind, place: &str, name: &str) -> bool {
-        self.kind == kind && fits(&self.place, place) && fits(&self.name, name)
+        self.kind == kind && self.is_about_any(place, name)
+    }
+
+    /// Whether it is about this in whichever way it differs.
+    pub fn is_about_any(&self, place: &str, name: &str) -> bool {
+        fits(&self.place, place) && fits(&self.name, name)
     }
 
     /// Whether there may be no such difference in a run.
