@@ -70,6 +70,7 @@ pub fn all() -> Vec<Scenario> {
     all.push(fuzz::all());
     all.extend(faults::all());
     all.extend(cold::all());
+    all.extend(compared::by_rkfd());
     all.extend(hung::all());
     all.extend(debuggers::all());
     all.extend(reset::all());
@@ -91,7 +92,7 @@ pub fn long() -> Vec<Scenario> {
         amdgpu::navi48(),
         amdgpu::navi48_managed(),
     ];
-    long.extend(compared::all());
+    long.extend(compared::by_amdgpu());
     long.extend(rules::all());
     long.extend(storm::long());
     long.extend(packaged::installed());

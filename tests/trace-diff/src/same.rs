@@ -118,3 +118,64 @@ impl fmt::Display for Same {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTE: &str = "Gc A 0x1\nGc B 0x2\nEnd.Gc A 0x0\nPSP x asked\nPSP y asked\n";
+
+    fn seen(done: &[(&str, &str)], asked: &[&str]) -> Seen {
+        let all = |done: &[(&str, &str)]| {
+            let done = done.iter();
+            done.map(|(name, value)| (("Gc".into(), name.to_string()), value.to_string()))
+                .collect()
+        };
+        Seen {
+            done: all(done),
+            asked: asked.iter().map(|order| order.to_string()).collect(),
+            ended: all(&[("A", "0x0")]),
+        }
+    }
+
+    #[test]
+    fn a_run_has_what_is_noted_and_may_have_more() {
+        let same = Same::parse(NOTE).unwrap();
+        let all = [("A", "0x1"), ("B", "0x2"), ("C", "0x3")];
+        let missing = |done: &[(&str, &str)], asked: &[&str]| same.missing_in(&seen(done, asked));
+        assert!(missing(&all, &["w", "x", "y"]).is_empty());
+        assert_eq!(missing(&all[1..], &["x", "y"]).len(), 1);
+        assert_eq!(missing(&[("A", "0x0"), ("B", "0x2")], &["x", "y"]).len(), 1);
+        assert_eq!(missing(&all, &["y", "x"]).len(), 1);
+        let kept = Seen {
+            ended: BTreeMap::new(),
+            ..seen(&all, &["x", "y"])
+        };
+        assert_eq!(same.missing_in(&kept).len(), 1);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let same = Same::parse(NOTE).unwrap();
+        assert_eq!(Same::parse(&same.to_string()).unwrap(), same);
+        assert!(same.differences(&same).is_empty());
+        let other =
+            Same::parse("Gc A 0x1\nGc B 0x3\nEnd.Gc A 0x0\nPSP x asked\nPSP y asked\n").unwrap();
+        assert_eq!(same.differences(&other).len(), 2);
+        let turned =
+            Same::parse("Gc A 0x1\nGc B 0x2\nEnd.Gc A 0x0\nPSP y asked\nPSP x asked\n").unwrap();
+        assert_eq!(same.differences(&turned).len(), 1);
+        assert!(Same::parse("Gc A\n").is_err());
+    }
+
+    #[test]
+    fn both_chips_have_a_note() {
+        for text in [
+            include_str!("../mi308x.same"),
+            include_str!("../navi48.same"),
+        ] {
+            let same = Same::parse(text).unwrap();
+            assert!(!same.done.is_empty() && !same.asked.is_empty() && !same.ended.is_empty());
+        }
+    }
+}

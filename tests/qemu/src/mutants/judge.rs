@@ -15,7 +15,14 @@ use std::time::Duration;
 /// A mutant that so many scenarios, and those of [`WIDE`], have not noticed is missed.
 const MOST: usize = 12;
 /// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
-const WIDE: [&str; 4] = ["cold-start", "cold-start-navi48", "traced", "conformance"];
+const WIDE: [&str; 6] = [
+    "started-by-rkfd",
+    "started-by-rkfd-navi48",
+    "cold-start",
+    "cold-start-navi48",
+    "traced",
+    "conformance",
+];
 
 /// Which scenario notices a mutant, and by what; `None`: none of those that meet it. `of_file`: the
 /// mutants of the same file.
