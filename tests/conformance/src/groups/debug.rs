@@ -7,7 +7,11 @@ use crate::row::{row, Answer, Row};
 use rkfd_uapi::abi::Abi;
 use rkfd_uapi::debug::{self as abi, DbgTrapArgs, RuntimeEnableArgs};
 use rkfd_uapi::ioctl::{self as requests, ioc, READ_WRITE, TYPE};
+use std::io::Read;
 use std::os::fd::IntoRawFd;
+
+/// `HSA_CAP_TRAP_DEBUG_PRECISE_MEMORY_OPERATIONS_SUPPORTED` of `kfd_sysfs.h`.
+const PRECISE_MEMORY: u64 = 1 << 18;
 
 fn runtime(c: &mut Ctx, mode_mask: u32) -> Answer {
     Ok(c.call(
@@ -31,7 +35,7 @@ fn trap(c: &mut Ctx, pid: u32, op: u32) -> Answer {
 }
 
 /// DBG_TRAP with an operation's own arguments, as the call that a row tests; returns the errno.
-fn operate<T: Abi>(c: &mut Ctx, pid: u32, op: u32, its: &mut T) -> i32 {
+pub(super) fn operate<T: Abi>(c: &mut Ctx, pid: u32, op: u32, its: &mut T) -> i32 {
     let mut args = DbgTrapArgs {
         pid,
         op,
@@ -44,7 +48,7 @@ fn operate<T: Abi>(c: &mut Ctx, pid: u32, op: u32, its: &mut T) -> i32 {
 }
 
 /// The same about this process, which must work.
-fn must_operate<T: Abi>(c: &Ctx, op: u32, its: &mut T) -> Result<(), String> {
+pub(super) fn must_operate<T: Abi>(c: &Ctx, op: u32, its: &mut T) -> Result<(), String> {
     let mut args = DbgTrapArgs {
         pid: sys::pid(),
         op,
@@ -70,7 +74,7 @@ fn take<T: Abi>(args: &DbgTrapArgs, its: &mut T) {
 }
 
 /// Arguments of an ENABLE with a file that hears of everything.
-fn enabling() -> Result<abi::DbgTrapEnableArgs, String> {
+pub(super) fn enabling() -> Result<abi::DbgTrapEnableArgs, String> {
     let (read, write) = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
     // It stays open, so that writing doesn't fail.
     std::mem::forget(read);
@@ -82,7 +86,7 @@ fn enabling() -> Result<abi::DbgTrapEnableArgs, String> {
 }
 
 /// The process debugs itself from now on.
-fn attach(c: &Ctx) -> Result<(), String> {
+pub(super) fn attach(c: &Ctx) -> Result<(), String> {
     must_operate(c, abi::OP_ENABLE, &mut enabling()?)
 }
 
@@ -107,7 +111,7 @@ fn snapshot(c: &Ctx) -> Result<(abi::DbgTrapQueueSnapshotArgs, abi::QueueSnapsho
 
 /// A new queue of a debugged process with a runtime, dismissed or not; suspends it, and returns its entry of
 /// the list, without its number.
-fn suspended(c: &mut Ctx, dismissed: bool) -> Result<u32, String> {
+pub(super) fn suspended(c: &mut Ctx, dismissed: bool) -> Result<u32, String> {
     attach_to_runtime(c)?;
     let queue = c.new_queue(|_| {})?.queue_id;
     if dismissed {
@@ -165,6 +169,107 @@ fn exception(c: &mut Ctx, code: u32, source_id: u32) -> Answer {
     )))
 }
 
+/// What an attaching debugger learns of the runtime.
+fn runtime_info(c: &Ctx) -> Result<abi::RuntimeInfo, String> {
+    let mut info = abi::RuntimeInfo::default();
+    let mut its = abi::DbgTrapEnableArgs {
+        rinfo_ptr: sys::address(&mut info),
+        rinfo_size: size_of::<abi::RuntimeInfo>() as u32,
+        ..enabling()?
+    };
+    must_operate(c, abi::OP_ENABLE, &mut its)?;
+    Ok(info)
+}
+
+/// The same of a runtime that has ended.
+fn after_disable(c: &mut Ctx) -> Result<abi::RuntimeInfo, String> {
+    let mut declared = RuntimeEnableArgs {
+        r_debug: 0x5a5a,
+        mode_mask: 3,
+        ..Default::default()
+    };
+    must(
+        "RUNTIME_ENABLE",
+        c.raw(&requests::RUNTIME_ENABLE, &mut declared),
+    )?;
+    runtime(c, 0)?;
+    runtime_info(c)
+}
+
+/// A debugger that wants no exceptions, and then all, when one was raised: the bytes that it reads from its file.
+fn chosen_late(c: &mut Ctx) -> Result<u64, String> {
+    let (mut read, write) = sys::pipe().map_err(|e| format!("pipe: errno {e}"))?;
+    let mut none = abi::DbgTrapEnableArgs {
+        dbg_fd: write.into_raw_fd() as u32,
+        ..Default::default()
+    };
+    must_operate(c, abi::OP_ENABLE, &mut none)?;
+    let mut all = abi::DbgTrapSetExceptionsEnabledArgs {
+        exception_mask: u64::MAX,
+    };
+    must_operate(c, abi::OP_SET_EXCEPTIONS_ENABLED, &mut all)?;
+    // It waits until there is something.
+    let read = read.read(&mut [0; 8]).map_err(|e| e.to_string())?;
+    Ok(read as u64)
+}
+
+/// Resumes a queue that was suspended and one that there isn't, and returns the entries without their numbers.
+fn resumed(c: &mut Ctx) -> Result<[u32; 2], String> {
+    suspended(c, true)?;
+    let mut list = [c.queue, 999];
+    let mut its = abi::DbgTrapResumeQueuesArgs {
+        queue_array_ptr: sys::address(&mut list),
+        num_queues: 2,
+        pad: 0,
+    };
+    must_operate(c, abi::OP_RESUME_QUEUES, &mut its)?;
+    Ok([list[0] ^ c.queue, list[1] ^ 999])
+}
+
+/// What there is of two queues, in words of 64 bits, with room for so many entries of such a length.
+fn two(
+    c: &mut Ctx,
+    num_queues: u32,
+    entry_size: u32,
+) -> Result<(abi::DbgTrapQueueSnapshotArgs, [u64; 32]), String> {
+    attach(c)?;
+    c.new_queue(|_| {})?;
+    let mut words = [0; 32];
+    let mut its = abi::DbgTrapQueueSnapshotArgs {
+        snapshot_buf_ptr: sys::address(&mut words),
+        num_queues,
+        entry_size,
+        ..Default::default()
+    };
+    must_operate(c, abi::OP_GET_QUEUE_SNAPSHOT, &mut its)?;
+    Ok((its, words))
+}
+
+/// What there is of devices, with room for so many entries of such a length.
+fn devices(
+    c: &Ctx,
+    num_devices: u32,
+    entry_size: u32,
+) -> Result<abi::DbgTrapDeviceSnapshotArgs, String> {
+    attach(c)?;
+    let mut room = [0u64; 128];
+    let mut its = abi::DbgTrapDeviceSnapshotArgs {
+        snapshot_buf_ptr: sys::address(&mut room),
+        num_devices,
+        entry_size,
+        ..Default::default()
+    };
+    must_operate(c, abi::OP_GET_DEVICE_SNAPSHOT, &mut its)?;
+    Ok(its)
+}
+
+/// SET_FLAGS: the errno, and the flags that come back.
+fn flags(c: &mut Ctx, flags: u32) -> (i32, u32) {
+    let mut its = abi::DbgTrapSetFlagsArgs { flags, pad: 0 };
+    let errno = operate(c, sys::pid(), abi::OP_SET_FLAGS, &mut its);
+    (errno, its.flags)
+}
+
 /// Watches an address of the process on its GPU: the errno, and the watch's number.
 fn watch(c: &mut Ctx) -> (i32, u32) {
     let mut its = abi::DbgTrapSetNodeAddressWatchArgs {
@@ -215,6 +320,7 @@ fn deprecated(c: &mut Ctx, number: u8, size: usize) -> Answer {
 pub(super) fn rows() -> Vec<Row> {
     const R: &str = "RUNTIME_ENABLE";
     const T: &str = "DBG_TRAP";
+    const SNAPSHOT: &str = "kfd_process_queue_manager.c: pqm_get_queue_snapshot";
     vec![
         row("DBG_REGISTER", "deprecated", EPERM, "kfd_chardev.c:720", |c| deprecated(c, 0x0d, 8)),
         row("DBG_UNREGISTER", "deprecated", EPERM, "kfd_chardev.c:726", |c| deprecated(c, 0x0e, 8)),
@@ -247,6 +353,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(T, "enable of this process, no such descriptor", EBADF, "kfd_debug.c:815", |c| { let mut its = abi::DbgTrapEnableArgs { dbg_fd: 0x7fff, ..Default::default() }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
         row(T, "enable of this process", OK, "kfd_debug.c: kfd_dbg_trap_enable", |c| { let mut its = enabling()?; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
         row(T, "enable twice", Want::Errno(libc::EALREADY), "kfd_debug.c:796", |c| { attach(c)?; let mut its = enabling()?; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
+        row(T, "enable twice, no such descriptor", Want::Errno(libc::EALREADY), "kfd_debug.c: kfd_dbg_trap_enable", |c| { attach(c)?; let mut its = abi::DbgTrapEnableArgs { dbg_fd: 0x7fff, ..Default::default() }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
         row(T, "enable, nowhere to put what the runtime is", EFAULT, "kfd_debug.c:841", |c| { let mut its = abi::DbgTrapEnableArgs { rinfo_ptr: 8, rinfo_size: 16, ..enabling()? }; Ok(Got::Errno(operate(c, sys::pid(), abi::OP_ENABLE, &mut its))) }),
         row(T, "disable after that", EINVAL, "kfd_debug.c:840", |c| { let mut its = abi::DbgTrapEnableArgs { rinfo_ptr: 8, rinfo_size: 16, ..enabling()? }; operate(c, sys::pid(), abi::OP_ENABLE, &mut its); trap(c, sys::pid(), abi::OP_DISABLE) }),
         row(T, "enable: size of what the runtime is", Want::Value(16), "kfd_debug.c: kfd_dbg_trap_enable", |c| { let mut its = enabling()?; must_operate(c, abi::OP_ENABLE, &mut its)?; Ok(Got::Value(its.rinfo_size.into())) }),
@@ -300,6 +407,52 @@ pub(super) fn rows() -> Vec<Row> {
         }),
         row(T, "flags: none", OK, "kfd_debug.c: kfd_dbg_trap_set_flags", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs::default())),
         row(T, "flags: one memory operation at a time", Want::Unsupported(libc::EACCES, 0), "kfd_debug.c:539", |c| control(c, abi::OP_SET_FLAGS, abi::DbgTrapSetFlagsArgs { flags: abi::FLAG_SINGLE_MEM_OP, pad: 0 })),
+        row(T, "enable: what a runtime that has ended declared", is(0), "kfd_chardev.c: runtime_disable", |c| Ok(Got::Value(after_disable(c)?.r_debug))),
+        row(T, "enable: trap temporaries are kept", is(1), "kfd_chardev.c: runtime_enable", |c| { runtime(c, 3)?; Ok(Got::Value(runtime_info(c)?.ttmp_setup.into())) }),
+        row(T, "enable: trap temporaries of a runtime that has ended", is(0), "kfd_chardev.c: runtime_disable", |c| Ok(Got::Value(after_disable(c)?.ttmp_setup.into()))),
+        row(T, "query after another attached: nothing is left", YES, "kfd_debug.c: kfd_dbg_clean_exception_status", |c| {
+            attach(c)?;
+            trap(c, sys::pid(), abi::OP_DISABLE)?;
+            attach(c)?;
+            // No call that is watched: that makes a queue of its own, and destroys it.
+            Ok(holds(must_operate(c, abi::OP_QUERY_DEBUG_EVENT, &mut abi::DbgTrapQueryDebugEventArgs::default()).is_err()))
+        }).queue(),
+        row(T, "exceptions chosen that are there: the file is written", is(1), "kfd_debug.c: kfd_dbg_set_enabled_debug_exception_mask", |c| Ok(Got::Value(chosen_late(c)?))).queue(),
+        row(T, "exception: a queue that is new, nowhere to put what is known", EINVAL, "kfd_debug.c: kfd_dbg_trap_query_exception_info", |c| {
+            attach(c)?;
+            let mut its = abi::DbgTrapQueryExceptionInfoArgs { info_size: 64, source_id: c.queue, exception_code: abi::EC_QUEUE_NEW, ..Default::default() };
+            Ok(Got::Errno(operate(c, sys::pid(), abi::OP_QUERY_EXCEPTION_INFO, &mut its)))
+        }).queue(),
+        row(T, "page fault for the program: it hears of it", is(0), "kfd_debug.c: kfd_dbg_send_exception_to_runtime", |c| {
+            attach(c)?;
+            let event = c.event(rkfd_uapi::event::EVENT_MEMORY, false)?;
+            must_operate(c, abi::OP_SEND_RUNTIME_EVENT, &mut abi::DbgTrapSendRuntimeEventArgs { exception_mask: 1 << 32, gpu_id: c.gpu, queue_id: 0 })?;
+            Ok(Got::Value(super::wait::wait(c, &[(event, 0)], 0, 0).result.into()))
+        }),
+        row(T, "resume queues: marks", is(0), "kfd_device_queue_manager.c: resume_queues", |c| Ok(Got::Value(resumed(c)?[0].into()))).buffers(),
+        row(T, "resume queues: marks of one that there isn't", is(1 << abi::QUEUE_INVALID_BIT), "kfd_device_queue_manager.c: resume_queues", |c| Ok(Got::Value(resumed(c)?[1].into()))).buffers(),
+        row(T, "queues: room for one of two: how many", is(2), SNAPSHOT, |c| Ok(Got::Value(two(c, 1, 64)?.0.num_queues.into()))).queue(),
+        row(T, "queues: room for one of two: nothing beyond is written", is(0), SNAPSHOT, |c| Ok(Got::Value(two(c, 1, 64)?.1.iter().skip(8).fold(0, |all, word| all | word)))).queue(),
+        row(T, "queues: entries longer than any: what is written of each", is(64), SNAPSHOT, |c| Ok(Got::Value(two(c, 2, 128)?.0.entry_size.into()))).queue(),
+        row(T, "queues: entries longer than any: where the second is", YES, SNAPSHOT, |c| { let ring = two(c, 2, 128)?.1; Ok(holds(ring[1] == c.b().ring.va && ring[17] == ring[1] && ring[9] == 0)) }).queue(),
+        row(T, "queues: no place for the second: how many were written", is(1), SNAPSHOT, |c| {
+            attach(c)?;
+            c.new_queue(|_| {})?;
+            let map = guarded_page()?;
+            let mut its = abi::DbgTrapQueueSnapshotArgs { snapshot_buf_ptr: map.address + 4096 - 64, num_queues: 2, entry_size: 64, ..Default::default() };
+            operate(c, sys::pid(), abi::OP_GET_QUEUE_SNAPSHOT, &mut its);
+            Ok(Got::Value(its.num_queues.into()))
+        }).queue(),
+        row(T, "devices: no room: how many", is(1), "kfd_debug.c: kfd_dbg_trap_device_snapshot", |c| Ok(Got::Value(devices(c, 0, 8)?.num_devices.into()))),
+        row(T, "devices: room for more: how many", is(1), "kfd_debug.c: kfd_dbg_trap_device_snapshot", |c| Ok(Got::Value(devices(c, 3, 8)?.num_devices.into()))),
+        row(T, "devices: entries longer than any: what is written of each", is(size_of::<abi::DbgDeviceInfoEntry>() as u64), "kfd_debug.c: kfd_dbg_trap_device_snapshot", |c| Ok(Got::Value(devices(c, 1, 256)?.entry_size.into()))),
+        row(T, "flags: those before", is(1 << 8), "kfd_debug.c: kfd_dbg_trap_set_flags", |c| { attach_to_runtime(c)?; flags(c, 1 << 8); Ok(Got::Value(flags(c, 0).1.into())) }),
+        row(T, "flags: none before, after another attached", is(0), "kfd_debug.c: kfd_dbg_trap_deactivate", |c| { attach_to_runtime(c)?; flags(c, 1 << 8); trap(c, sys::pid(), abi::OP_DISABLE)?; attach(c)?; Ok(Got::Value(flags(c, 0).1.into())) }),
+        row(T, "flags: one memory operation at a time, as the topology announces", Want::Computed, "kfd_debug.c: kfd_dbg_trap_set_flags", |c| {
+            attach_to_runtime(c)?;
+            let refused = if c.node.capability & PRECISE_MEMORY != 0 { 0 } else { libc::EACCES };
+            Ok(Got::Pair(flags(c, abi::FLAG_SINGLE_MEM_OP).0 as u64, refused as u64))
+        }),
         row(T, "launch override: unknown mode", EPERM, "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_validate_trap_override_request", |c| control(c, abi::OP_SET_WAVE_LAUNCH_OVERRIDE, abi::DbgTrapSetWaveLaunchOverrideArgs { override_mode: 7, ..Default::default() })),
         row(T, "launch override: address watch", OK, "kfd_debug.c: kfd_dbg_trap_set_wave_launch_override", |c| { attach_to_runtime(c)?; Ok(Got::Errno(launch_override(c, 1 << 7, 1 << 7).0)) }),
         row(T, "launch override: all that there are", Want::Value(0xc000_01ff), "amdgpu_amdkfd_gfx_v12.c: kgd_gfx_v12_validate_trap_override_request", |c| { attach_to_runtime(c)?; Ok(Got::Value(launch_override(c, 0, 0).2.into())) }),
