@@ -11,6 +11,7 @@ mod card;
 mod ctx;
 mod cu_mask;
 mod debug;
+mod debug_waits;
 mod dispatcher;
 mod dmabuf;
 mod drm;
@@ -81,6 +82,7 @@ pub fn all() -> Vec<Group> {
         group("svm", svm::rows()),
         group("profiler", profiler::rows()),
         group("debug", debug::rows()),
+        group("debug_waits", debug_waits::rows()),
     ]
 }
 

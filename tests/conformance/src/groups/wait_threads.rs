@@ -14,11 +14,11 @@ const FOREVER: u32 = u32::MAX;
 /// of a run that stands still.
 const MOST: u32 = 300_000;
 
-/// Returns when a thread of this process, or a child, sleeps in WAIT_EVENTS, by the kernel's word, or is
+/// Returns when a thread of this process, or a child, sleeps in a request, by the kernel's word, or is
 /// gone.
-fn asleep(pid: i32) {
+pub(super) fn asleep(pid: i32, request: u32) {
     // Its number and its first two arguments: descriptor and request.
-    let request = format!("{:#x}", requests::WAIT_EVENTS.command());
+    let request = format!("{request:#x}");
     loop {
         let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
         let (Ok(stat), Ok(call)) = (file("stat"), file("syscall")) else {
@@ -53,7 +53,7 @@ fn during(c: &Ctx, events: &[(u32, u64)], all: u32, timeout: u32, f: impl FnOnce
             wait(c, events, all, timeout)
         });
         let tid = receive.recv().unwrap_or(0);
-        asleep(tid);
+        asleep(tid, requests::WAIT_EVENTS.command());
         f(tid);
         match waiter.join() {
             Ok(result) => result,
@@ -136,7 +136,7 @@ pub(super) fn rows() -> Vec<Row> {
             let other = sys::open("/dev/kfd").map_err(|e| e.to_string())?;
             Ok(Got::Value(during(c, &[(a, 0)], 0, MOST, |_| { let mut args = rkfd_uapi::event::SetEventArgs { event_id: a, pad: 0 }; sys::ioctl(&other, rkfd_uapi::ioctl::SET_EVENT.command(), sys::address(&mut args)); }).result.into()))
         }),
-        row(W, "all, set one after the other", is(0), "kfd_events.c:820", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, MOST, |tid| { c.set(a); asleep(tid); c.set(b); }).result.into())) }),
+        row(W, "all, set one after the other", is(0), "kfd_events.c:820", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, MOST, |tid| { c.set(a); asleep(tid, requests::WAIT_EVENTS.command()); c.set(b); }).result.into())) }),
         row(W, "all, only one is set", is(1), "kfd_events.c:821", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 1, 250, |_| { c.set(a); }).result.into())) }),
         row(W, "any, the second is set", is(0), "kfd_events.c:813", |c| { let (a, b) = (c.signal(false)?, c.signal(false)?); Ok(Got::Value(during(c, &[(a, 0), (b, 0)], 0, MOST, |_| { c.set(b); }).result.into())) }),
         row(W, "two waiters of one auto-reset event: both wake", is(0), "kfd_events.c:602", |c| {
@@ -146,7 +146,7 @@ pub(super) fn rows() -> Vec<Row> {
                 let (send, receive) = mpsc::channel();
                 let other = s.spawn(move || { let _ = send.send(sys::thread_id()); wait(c, &[(a, 0)], 0, MOST).result });
                 let other_tid = receive.recv().unwrap_or(0);
-                let first = during(c, &[(a, 0)], 0, MOST, |_| { asleep(other_tid); c.set(a); }).result;
+                let first = during(c, &[(a, 0)], 0, MOST, |_| { asleep(other_tid, requests::WAIT_EVENTS.command()); c.set(a); }).result;
                 first + other.join().unwrap_or(9)
             });
             Ok(Got::Value(results.into()))
@@ -183,7 +183,7 @@ pub(super) fn rows() -> Vec<Row> {
                 }
             }
         }),
-        row(W, "interrupted and restarted, then set", is(0), "kfd_events.c:963", |c| { let a = c.signal(false)?; Ok(Got::Value(restart(c, &[(a, 0)], FOREVER, |tid| { asleep(tid); c.set(a); }).result.into())) }),
+        row(W, "interrupted and restarted, then set", is(0), "kfd_events.c:963", |c| { let a = c.signal(false)?; Ok(Got::Value(restart(c, &[(a, 0)], FOREVER, |tid| { asleep(tid, requests::WAIT_EVENTS.command()); c.set(a); }).result.into())) }),
         row(W, "set before a signal is pending: complete", is(0), "kfd_events.c:943", |c| { let a = c.signal(false)?; c.set(a); Ok(Got::Value(interrupt(c, &[(a, 0)], 0, 100).result.into())) }),
         row(W, "killed while waiting for ever", YES, "kfd_events.c:957", |c| {
             let a = c.signal(false)?;
@@ -194,7 +194,7 @@ pub(super) fn rows() -> Vec<Row> {
                 }
                 sys::exit(0);
             };
-            asleep(pid);
+            asleep(pid, requests::WAIT_EVENTS.command());
             sys::kill(pid, libc::SIGKILL);
             let status = sys::wait(pid);
             Ok(holds(a != 0 && status & 0x7f == libc::SIGKILL))
