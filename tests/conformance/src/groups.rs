@@ -32,6 +32,7 @@ mod profiler;
 mod queue;
 mod render;
 mod sdma;
+mod smi;
 mod svm;
 mod syncobj;
 mod topology;
@@ -80,6 +81,7 @@ pub fn all() -> Vec<Group> {
         group("syncobj", syncobj::rows()),
         group("topology", topology::rows()),
         group("svm", svm::rows()),
+        group("smi", smi::rows()),
         group("profiler", profiler::rows()),
         group("debug", debug::rows()),
         group("debug_waits", debug_waits::rows()),
