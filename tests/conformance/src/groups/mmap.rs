@@ -63,6 +63,12 @@ pub(super) fn rows() -> Vec<Row> {
         row(D, "by a forked child", EBADF, "kfd_chardev.c:3793", |c| { let at = offset(Kind::Doorbell, c.gpu); Ok(Got::Errno(forked(|| sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).err().unwrap_or(0)))) }),
         row(D, "an offset into the slice maps its start", OK, "kfd_doorbell.c:124", |c| { let at = offset(Kind::Doorbell, c.gpu) + 4096; map(c, at, 8192, libc::MAP_SHARED) }),
         // A private mapping is a copy of the page, so a store there rings no doorbell.
+        row(D, "a store behind such an offset", is(0x1234), "kfd_doorbell.c:124", |c| {
+            let at = offset(Kind::Doorbell, c.gpu) + 4096;
+            let m = sys::Map::file(&c.kfd, at, 8192, RW, libc::MAP_SHARED).map_err(|e| format!("mmap: {e}"))?;
+            m.write(4096 + 16, 0x1234);
+            Ok(Got::Value(doorbells(c)?.read(4096 + 16)))
+        }),
         row(D, "a private mapping", OK, "kfd_doorbell.c:141", |c| { let at = offset(Kind::Doorbell, c.gpu); map(c, at, 8192, libc::MAP_PRIVATE) }),
         row(D, "a private mapping keeps what is stored", is(0x1234_5678_9abc), "kfd_doorbell.c:141, mm/memory.c: wp_page_copy", |c| { let at = offset(Kind::Doorbell, c.gpu); private(c, at, 8192, |m| { m.write(8, 0x1234_5678_9abc); m.read(8) }) }),
         row(D, "a store to a private mapping goes to no other", is(0), "kfd_doorbell.c:141, mm/memory.c: wp_page_copy", |c| { let at = offset(Kind::Doorbell, c.gpu); let shared = doorbells(c)?; private(c, at, 8192, |m| { m.write(4096, 5); shared.read(4096) }) }),

@@ -123,6 +123,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(P, "a queue, enabled by 2", is(0), DQM, |c| counted_after(c, &[(1, 2)])).queue(),
         row(P, "a queue, counters given up", is(0), DQM, |c| counted_after(c, &[(1, 1), (0, 0)])).queue(),
         row(P, "a queue, counters given up and enabled", is(1), DQM, |c| counted_after(c, &[(1, 0), (0, 1)])).queue(),
+        row(P, "a queue, the process that counted has ended", is(0), "kfd_process.c: kfd_process_profiler_release", |c| { must("PMC of another process", other_process(c, |c| raw(c, 1, 1)))?; counted(c) }).queue(),
         row(P, "a queue that is changed stays counted", is(1), "kfd_mqd_manager_v9.c:325", |c| { must("PMC", raw(c, 1, 1))?; c.update(|a| a.queue_priority = 3)?; counted(c) }).queue(),
         row(P, "a new queue, counters taken", is(1), MQD, |c| made_after(c, &[(1, 0)])).buffers(),
         row(P, "a new queue, counters given up", is(0), MQD, |c| made_after(c, &[(1, 1), (0, 1)])).buffers(),

@@ -25,6 +25,9 @@ const LINK: &str = "type version_major version_minor node_from node_to weight mi
     max_latency min_bandwidth max_bandwidth recommended_transfer_size \
     recommended_sdma_engine_id_mask flags";
 const SYSTEM: &str = "platform_oem platform_id platform_rev";
+/// CRAT_CACHE_FLAGS: data or instructions, and of SIMDs.
+const DATA: u64 = 1 | 8;
+const CODE: u64 = 2 | 8;
 
 fn text(path: &str) -> Result<String, String> {
     let path = format!("{NODES}/{path}");
@@ -84,6 +87,33 @@ fn caches(level: u64, kind: u64) -> Result<(u64, u64), String> {
     Ok((count, size))
 }
 
+/// The sibling maps of all caches.
+fn sibling_maps() -> Result<Vec<String>, String> {
+    let map = |index| {
+        let text = text(&format!("1/caches/{index}/properties"))?;
+        let map = text
+            .lines()
+            .find_map(|line| line.strip_prefix("sibling_map "));
+        Ok(map.unwrap_or_default().to_owned())
+    };
+    (0..gpu("caches_count")?).map(map).collect()
+}
+
+/// How many different processors have a vector cache, which no other shares.
+fn vector_processors() -> Result<u64, String> {
+    let mut all = std::collections::HashSet::new();
+    for (index, map) in sibling_maps()?.iter().enumerate() {
+        let file = format!("1/caches/{index}/properties");
+        if number(&file, "level")? == 1
+            && number(&file, "type")? == DATA
+            && map.matches('1').count() == 1
+        {
+            all.insert(number(&file, "processor_id_low")?);
+        }
+    }
+    Ok(all.len() as u64)
+}
+
 /// One of two values, chosen by the generation.
 fn by_chip(c: &Ctx, got: u64, gfx942: u64, gfx1201: u64) -> Answer {
     let want = if c.node.gfx942() { gfx942 } else { gfx1201 };
@@ -97,9 +127,6 @@ pub(super) fn rows() -> Vec<Row> {
     const G: &str = "topology: GPU";
     const L: &str = "topology: links";
     const A: &str = "topology: caches";
-    /// CRAT_CACHE_FLAGS: data or instructions, and of SIMDs.
-    const DATA: u64 = 1 | 8;
-    const CODE: u64 = 2 | 8;
     vec![
         row(T, "generation_id is a number, and stays", YES, "kfd_topology.c: sysprops_show", |_| { let a = text("../generation_id")?; Ok(holds(a.trim().parse::<u32>().is_ok() && a == text("../generation_id")?)) }).open(),
         row(T, "system_properties: names", YES, "kfd_topology.c: sysprops_show", |_| names("../system_properties", &[SYSTEM])).open(),
@@ -159,6 +186,9 @@ pub(super) fn rows() -> Vec<Row> {
             let pairs = |array: &u32| (0..16).filter(|n| (array >> (2 * n)) & 3 != 0).count() as u64;
             Ok(Got::Pair(caches(1, CODE)?.0, super::drm::cu_bitmap(c)?.iter().map(pairs).sum::<u64>() * c.node.xccs))
         }),
+        row(A, "sibling_map: bits with commas between", YES, "kfd_topology.c: kfd_cache_show", |_| Ok(holds(sibling_maps()?.iter().all(|map| !map.is_empty() && map.split(',').all(|bit| ["0", "1"].contains(&bit)))))).open(),
+        row(A, "sibling_map: a vector cache has the one at its beginning", YES, "kfd_topology.c: fill_in_l1_pcache", |_| { let map = text("1/caches/0/properties")?; let map = map.lines().find_map(|line| line.strip_prefix("sibling_map ")).unwrap_or_default().to_owned(); Ok(holds(map.starts_with("1,0,") && map.matches('1').count() == 1)) }).open(),
+        row(A, "processor_id_low: each vector cache has its own", Want::Computed, "kfd_topology.c: fill_in_l1_pcache", |c| Ok(Got::Pair(vector_processors()?, c.node.compute_units))).open(),
         row(A, "one of level 2", is(1), "kfd_topology.c: fill_in_l2_l3_pcache", |_| Ok(Got::Value(caches(2, DATA)?.0))).open(),
         row(A, "lines of the vector cache", is(128), "kfd_crat.c: kfd_fill_gpu_cache_info_from_gfx_config", |_| value("1/caches/0/properties", "cache_line_size")).open(),
     ]
