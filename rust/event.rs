@@ -106,8 +106,6 @@ struct State {
     serial: u64,
     /// The device went: waiting makes no sense any more.
     lost: bool,
-    /// The process ended: nothing may be made any more.
-    ended: bool,
 }
 
 impl State {
@@ -169,7 +167,6 @@ impl Events {
                 sleepers: Sleepers::new(),
                 serial: 0,
                 lost: false,
-                ended: false,
             }, "rkfd events"),
         })
     }
@@ -178,16 +175,10 @@ impl Events {
     ///
     /// # Errors
     ///
-    /// EBUSY when there is one, EINVAL when it is too small.
+    /// EINVAL when there is one, or it is too small.
     pub(crate) fn set_page(&self, bo: Arc<Bo>, handle: u64) -> Result {
         let mut state = self.state.lock();
-        if state.ended {
-            return Err(EBADF);
-        }
-        if state.page.is_some() {
-            return Err(EBUSY);
-        }
-        if bo.size() < abi::SIGNAL_PAGE_SIZE as u64 {
+        if state.page.is_some() || bo.size() < abi::SIGNAL_PAGE_SIZE as u64 {
             return Err(EINVAL);
         }
         let slots = u32::try_from(bo.size() / 8)
@@ -197,11 +188,6 @@ impl Events {
         state.slots = slots;
         state.page = Some(SignalPage { bo, handle });
         Ok(())
-    }
-
-    /// Whether there is a signal page.
-    pub(crate) fn has_page(&self) -> bool {
-        self.state.lock().page.is_some()
     }
 
     /// Whether this buffer object's handle is the signal page's.
@@ -242,9 +228,6 @@ impl Events {
     fn create_in(&self, room: Room<Event>, kind: u32, auto_reset: bool) -> Result<Created> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        if state.ended {
-            return Err(EBADF);
-        }
         let event = Event {
             kind,
             auto_reset,
@@ -306,16 +289,14 @@ impl Events {
         Ok(())
     }
 
-    /// Ends the process: all events go, then the signal page.
+    /// The process ended: all events go, then the signal page. Nobody waits or makes more: no file of the process is
+    /// open, or none of its threads is left.
     pub(crate) fn clear(&self) {
         let mut guard = self.state.lock();
         let state = &mut *guard;
-        state.lost = true;
-        state.ended = true;
         let signals = core::mem::replace(&mut state.signals, IdTable::new(1));
         let others = core::mem::replace(&mut state.others, IdTable::new(FIRST_OTHER));
         let page = state.page.take();
-        state.sleepers.wake_all();
         drop(guard);
         drop((signals, others, page));
     }

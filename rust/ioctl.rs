@@ -111,18 +111,6 @@ fn answer(
     let user_size = abi::ioc_size(cmd);
     let size = user_size.max(abi::ioc_size(info.command));
     let direction = abi::ioc_direction(info.command);
-    if direction == abi::NONE {
-        *told = true;
-        trace::ioctl_entered(number, &[]);
-        let nothing = Argument {
-            bytes: &mut [],
-            user_size: 0,
-            returned,
-        };
-        let result = dispatch(process, number, nothing);
-        trace::ioctl_left(number, errno(result), &[]);
-        return result;
-    }
     let mut stack = [0u8; ON_STACK];
     let mut heap = KVec::new();
     let bytes = match stack.get_mut(..size) {

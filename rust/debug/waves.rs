@@ -42,12 +42,10 @@ pub(crate) struct Override {
 pub(crate) fn launch_override(target: &Process, wanted: &mut Override) -> Result {
     with(target, |state| {
         let (chosen, on) = (wanted.chosen, wanted.on);
-        wanted.chosen = u32::MAX;
-        if !state.devices.is_empty() {
-            wanted.chosen = TRAPS;
-            if wanted.mode != abi::OVERRIDE_OR && wanted.mode != abi::OVERRIDE_REPLACE {
-                return Err(EPERM);
-            }
+        let has_devices = !state.devices.is_empty();
+        wanted.chosen = if has_devices { TRAPS } else { u32::MAX };
+        if has_devices && !matches!(wanted.mode, abi::OVERRIDE_OR | abi::OVERRIDE_REPLACE) {
+            return Err(EPERM);
         }
         if chosen & !wanted.chosen != 0 {
             return Err(EACCES);

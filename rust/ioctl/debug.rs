@@ -158,9 +158,6 @@ fn device(target: &Process, gpu_id: u32) -> Result<usize> {
 fn give<T: Abi>(address: u64, room: usize, value: &T) -> Result {
     let bytes = user::abi_bytes(core::slice::from_ref(value));
     let bytes = bytes.get(..room).unwrap_or(bytes);
-    if bytes.is_empty() {
-        return Ok(());
-    }
     UserSlice::new(UserPtr::from_addr(address as usize), bytes.len())
         .writer()
         .write_slice(bytes)
@@ -306,11 +303,7 @@ fn list(address: u64, count: u32) -> Result<KVVec<u32>> {
 fn give_list(address: u64, list: &[u32]) {
     let address = UserPtr::from_addr(address as usize);
     let mut writer = UserSlice::new(address, size_of_val(list)).writer();
-    for entry in list {
-        if writer.write(entry).is_err() {
-            return;
-        }
-    }
+    let _ = list.iter().try_for_each(|entry| writer.write(entry));
 }
 
 fn suspend(target: &Process, args: &mut abi::DbgTrapSuspendQueuesArgs) -> Result<usize> {

@@ -57,11 +57,11 @@ pub(super) fn apertures_of(gpu_id: u32) -> abi::ProcessDeviceApertures {
 
 /// GET_PROCESS_APERTURES: at most 7 GPUs.
 pub(super) fn apertures(process: &Process, args: &mut abi::GetProcessAperturesArgs) -> Result {
-    args.num_of_nodes = 0;
-    let entries = args.process_apertures.iter_mut();
-    for (count, (entry, device)) in (1..).zip(entries.zip(process.devices())) {
+    let (entries, devices) = (&mut args.process_apertures, process.devices());
+    // CAST: At most 7.
+    args.num_of_nodes = devices.len().min(entries.len()) as u32;
+    for (entry, device) in entries.iter_mut().zip(devices) {
         *entry = apertures_of(device.gpu.id().get().into());
-        args.num_of_nodes = count;
     }
     Ok(())
 }

@@ -62,7 +62,6 @@ impl Handle {
 pub(super) fn acquire_vm(process: &Arc<Process>, args: &mut abi::AcquireVmArgs) -> Result {
     let file = LocalFile::fget(args.drm_fd).map_err(|_| EINVAL)?;
     let gpu_id = gpu_id(args.gpu_id)?;
-    process.device_index(gpu_id)?;
     match drm::borrow::<Render>(&file) {
         Some(render) => memory::acquire(process, gpu_id, &render.into()),
         // `amdgpu_file_to_fpriv` of another file, unless there is a VM already.
@@ -191,13 +190,11 @@ pub(super) fn map(process: &Process, args: &mut abi::MapMemoryToGpuArgs) -> Resu
             return Err(ENOMEM);
         }
         for_each_gpu(&ids, &mut args.n_success, |id| {
-            let peer = process.device_index(gpu_id(id)?)?;
-            let device = state.devices.get_mut(peer).ok_or(EINVAL)?;
-            device.bound()?;
-            if peer != owner {
+            if process.device_index(gpu_id(id)?)? != owner {
                 // No way from one GPU to another's memory.
                 return Err(EINVAL);
             }
+            let device = state.devices.get_mut(owner).ok_or(EINVAL)?;
             memory::map(device, handle.id)
         })
     })
@@ -226,9 +223,6 @@ pub(super) fn unmap(process: &Process, args: &mut abi::UnmapMemoryFromGpuArgs) -
 
 /// Makes a buffer object the signal page of the process (`kfd_kmap_event_page`).
 pub(super) fn set_event_page(process: &Process, handle: u64) -> Result {
-    if process.events.has_page() {
-        return Err(EINVAL);
-    }
     let parts = Handle::parse(handle)?;
     process.with_device(parts.gpu_id, |_, state| {
         state.bound()?;
