@@ -88,28 +88,24 @@ pub(crate) fn enable(
     enabled: u64,
     descriptor: u32,
 ) -> Result<abi::RuntimeInfo> {
-    // Before the file is looked for, and again below, since the process' state isn't held in between.
-    if target.debugging.is_on() {
-        return Err(EALREADY);
-    }
-    let bell = Bell::new(descriptor)?;
-    let devices = target.devices().len();
-    let mut session = Some(Session::new(debugger.cloned(), enabled, devices, bell)?);
-    let enabled = with(target, |state| {
+    let bell = Bell::new(descriptor);
+    with(target, |state| {
+        // That the file isn't there counts less.
         if target.debugging.is_on() {
             return Err(EALREADY);
         }
-        if let Some(session) = session.take() {
-            target.debugging.begin(session);
-        }
+        let bell = match bell {
+            Ok(bell) => bell,
+            Err(error) => return Ok(Err(error)),
+        };
+        let devices = target.devices().len();
+        let session = Session::new(debugger.cloned(), enabled, devices, bell)?;
+        target.debugging.begin(session);
         if state.runtime.runtime_state == abi::RUNTIME_STATE_ENABLED {
             set_trap_flag(state, true);
         }
-        Ok(state.runtime)
-    });
-    // One that wasn't used is dropped without a lock.
-    drop(session);
-    enabled
+        Ok(Ok(state.runtime))
+    })?
 }
 
 /// Detaches the debugger: queues that it suspended go on, exceptions that it left are forgotten.
