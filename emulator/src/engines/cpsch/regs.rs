@@ -442,7 +442,7 @@ impl Regs {
     /// CP_IQ_WAIT_TIME2.QUE_SLEEP.
     pub fn que_sleep(&self) -> u32 {
         let times = self.stored.get("CP_IQ_WAIT_TIME2").unwrap_or(0);
-        u32::from(Value::<gc::CP_IQ_WAIT_TIME2>::new(times).get(gc::CP_IQ_WAIT_TIME2::QUE_SLEEP))
+        Value::<gc::CP_IQ_WAIT_TIME2>::new(times).get(gc::CP_IQ_WAIT_TIME2::QUE_SLEEP)
     }
 
     /// CPC_INT_CNTL of a pipe.

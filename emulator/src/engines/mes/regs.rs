@@ -503,7 +503,7 @@ impl Regs {
             2 if !register.is_set(unmapped::ENABLE) => {
                 Err("CP_UNMAPPED_DOORBELL is not enabled for unmapped_doorbell_handling 2")
             }
-            2 if u32::from(register.get(unmapped::PROC_LSB)) != SLICE_BIT => {
+            2 if register.get(unmapped::PROC_LSB) != SLICE_BIT => {
                 Err("CP_UNMAPPED_DOORBELL.PROC_LSB is not 13: a process' doorbells are 8 KiB")
             }
             2 if !tells => Err("CP_HQD_GFX_CONTROL lacks DB_UPDATED_MSG_EN"),

@@ -127,7 +127,7 @@ impl Firmware {
                 let control = self.shared.regs().vmid(*vmid).spi_gdbg;
                 Value::<Debug>::new(control).is_set(Debug::TRAP_EN)
             };
-            let mut given = (0..16u8).filter(|vmid| p.get(R::VMID_MASK_GFXHUB) >> vmid & 1 == 1);
+            let mut given = (0..16u8).filter(|vmid| (p.get(R::VMID_MASK_GFXHUB) >> vmid) & 1 == 1);
             if let Some(vmid) = given.find(|vmid| !traps(vmid)) {
                 return api(
                     code::ORDER,

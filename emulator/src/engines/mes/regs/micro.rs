@@ -92,7 +92,7 @@ impl Regs {
         let before = old.is_set(mec::MEC_HALT);
         let in_reset = |control: u32, slot: Slot| {
             let bit = u32::from(mec::MEC_PIPE0_RESET.bit()) + slot.pipe();
-            control >> bit & 1 == 1
+            (control >> bit) & 1 == 1
         };
         let halts = !before && new.is_set(mec::MEC_HALT);
         if halts
