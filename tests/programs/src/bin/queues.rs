@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sixty-four queues with one dispatch each, all of them running at the same time. Without numbers then one more, whose
-//! memory can't be unmapped as long as it is there (`kfd_queue_acquire_buffers`).
+//! Sixty-four queues with one dispatch each, all of them running at the same time. Without numbers then two that are
+//! switched off at first, and one more, whose memory can't be unmapped as long as it is there
+//! (`kfd_queue_acquire_buffers`).
 //!
 //! `queues CODE-OBJECT [QUEUES [ELEMENTS]]`
 
 use std::fs::File;
 use std::process::ExitCode;
 
-use rkfd::{Gpu, Queue, QueueOptions};
+use rkfd::{Gpu, Kernel, Queue, QueueOptions};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::{ioctl, memory, queue};
@@ -64,8 +65,36 @@ fn run() -> Result<(), Failure> {
     add.verify()?;
     match std::env::args().nth(2) {
         Some(_) => Ok(()),
-        None => keeps_its_memory(&gpu),
+        None => {
+            come_on(&gpu, &kernel, elements)?;
+            keeps_its_memory(&gpu)
+        }
     }
+}
+
+/// Queues that were off before there was the next one, and are switched on together: all run.
+fn come_on(gpu: &Gpu, kernel: &Kernel, elements: usize) -> Result<(), Failure> {
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
+    let share =
+        |queue: &Queue, percent| raw::share(&kfd, queue, percent).map_err(errno("UPDATE_QUEUE"));
+    let mut queues = Vec::new();
+    for _ in 0..3 {
+        let queue = gpu.queue(QueueOptions::new().packets(64))?;
+        share(&queue, 0)?;
+        queues.push(queue);
+    }
+    for queue in &queues {
+        share(queue, 100)?;
+    }
+    for (i, queue) in queues.iter().enumerate() {
+        let add = VectorAdd::new(gpu, elements, i)?;
+        add.dispatch(queue, kernel)
+            .submit()?
+            .wait_timeout(PATIENCE)?;
+        add.verify()?;
+    }
+    println!("queues that were off run");
+    Ok(())
 }
 
 /// A queue that nobody gives work: what it uses can be unmapped and freed only when it has gone.
