@@ -377,7 +377,7 @@ fn run() -> Result<(), Failure> {
     let mut queues: Vec<Queue> = (0..QUEUES)
         .map(|n| test.gpu.queue(QueueOptions::new().packets(64 << n)))
         .collect::<Result<_, _>>()?;
-    let _copies = test.gpu.copy_queue()?;
+    let copies = test.gpu.copy_queue()?;
     for (i, queue) in queues.iter().enumerate() {
         let add = VectorAdd::new(&test.gpu, ELEMENTS, i)?;
         let work = add.dispatch(queue, &kernel).submit()?;
@@ -395,7 +395,10 @@ fn run() -> Result<(), Failure> {
     test.evicted()?;
     test.copies()?;
     queues.pop();
-    test.queues()
+    test.queues()?;
+    drop((queues, copies));
+    test.line("scheduler", "processes 0")?;
+    Ok(())
 }
 
 fn main() -> ExitCode {

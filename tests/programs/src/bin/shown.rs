@@ -165,6 +165,20 @@ fn check_hqds(gpu: &Gpu, made: &[Made], xccs: usize) -> Result<(), Failure> {
         "each hardware queue has all its registers",
         !slots.is_empty() && slots.iter().all(|part| part.words.len() == HQD_REGISTERS),
     )?;
+    // The scheduler's own queue, from which run lists come; MES shows none.
+    let own: Vec<&Part> = shown
+        .iter()
+        .filter(|part| part.title.contains("HIQ on MEC"))
+        .collect();
+    let lists = gpu.target().starts_with("gfx9");
+    check(
+        "the scheduler's own queue is shown with its registers, and is active",
+        own.len() == if lists { xccs } else { 0 }
+            && own.iter().all(|part| {
+                part.words.len() == HQD_REGISTERS
+                    && part.words.get(ACTIVE).is_some_and(|word| word & 1 != 0)
+            }),
+    )?;
     let active: Vec<&&Part> = slots
         .iter()
         .filter(|part| part.words.get(ACTIVE).is_some_and(|word| word & 1 != 0))

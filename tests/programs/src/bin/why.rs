@@ -21,6 +21,8 @@ const ELEMENTS: usize = BLOCK as usize;
 /// An address at which nothing is mapped.
 const NOWHERE: u64 = 0x1234_0000_0000;
 const PACKET: u64 = 64;
+/// What `rkfd why` reads.
+const QUEUES: &str = "/sys/kernel/debug/rkfd/queues";
 /// The word of `illegal` in tests/kernels/illegal.hip that is no instruction.
 const ILLEGAL: u32 = 0xbfff_0000;
 /// The type of a packet whose slot is free.
@@ -174,6 +176,22 @@ fn barriers(s: &Setup) -> Result<(), Failure> {
     either[1].set(0);
     expect("all is done", &queue, |line| {
         line == "it is empty: all of its 3 packets are done"
+    })?;
+    // The fourth signal is where a dispatch names its kernel.
+    let four: Result<Vec<_>, _> = (0..4).map(|_| s.gpu.signal(1)).collect();
+    let four = four?;
+    let _four = queue.barrier_and(&four.iter().collect::<Vec<_>>())?;
+    expect("a barrier waits for four", &queue, |line| {
+        line.starts_with("packet 3 is a barrier-AND that waits for signal ")
+    })?;
+    let shown = std::fs::read_to_string(QUEUES).map_err(Failure::new)?;
+    check(
+        "it has no kernel to begin",
+        shown.matches("    signal ").count() == four.len() && !shown.contains("    entry "),
+    )?;
+    four.iter().for_each(|signal| signal.set(0));
+    expect("all is done again", &queue, |line| {
+        line == "it is empty: all of its 4 packets are done"
     })
 }
 

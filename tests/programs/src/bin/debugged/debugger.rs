@@ -5,7 +5,7 @@
 use super::{kfd, SOON};
 use rkfd_programs::{check, Failure};
 use rkfd_uapi::abi::Abi;
-use rkfd_uapi::{debug, ioctl};
+use rkfd_uapi::{debug, event, ioctl};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -149,6 +149,42 @@ impl Debugger {
             "the queue is suspended, and the other marked",
             count == 1 && list == [queue, 999 | invalid],
         )
+    }
+
+    /// Chooses how waves begin.
+    pub fn launch(&self, launch_mode: u32) -> Result<i32, Failure> {
+        let mut its = debug::DbgTrapSetWaveLaunchModeArgs {
+            launch_mode,
+            pad: 0,
+        };
+        let op = debug::OP_SET_WAVE_LAUNCH_MODE;
+        self.must("SET_WAVE_LAUNCH_MODE", op, &mut its)
+    }
+
+    /// What is known of a GPU's page fault.
+    pub fn fault(&self, gpu_id: u32) -> Result<event::MemoryExceptionData, Failure> {
+        let mut fault = event::MemoryExceptionData::default();
+        let mut its = debug::DbgTrapQueryExceptionInfoArgs {
+            info_ptr: (&raw mut fault) as u64,
+            info_size: size_of_val(&fault) as u32,
+            source_id: gpu_id,
+            exception_code: debug::EC_DEVICE_MEMORY_VIOLATION,
+            ..Default::default()
+        };
+        let op = debug::OP_QUERY_EXCEPTION_INFO;
+        self.must("QUERY_EXCEPTION_INFO", op, &mut its)?;
+        Ok(fault)
+    }
+
+    /// Passes a GPU's page fault on to the other program.
+    pub fn send_fault(&self, gpu_id: u32) -> Result<(), Failure> {
+        let mut its = debug::DbgTrapSendRuntimeEventArgs {
+            exception_mask: debug::exception_mask(debug::EC_DEVICE_MEMORY_VIOLATION),
+            gpu_id,
+            ..Default::default()
+        };
+        self.must("SEND_RUNTIME_EVENT", debug::OP_SEND_RUNTIME_EVENT, &mut its)?;
+        Ok(())
     }
 
     pub fn resume(&self, queue: u32) -> Result<(), Failure> {

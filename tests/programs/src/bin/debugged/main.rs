@@ -194,28 +194,26 @@ fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         (clear(), clear()) == (Ok(0), Err(libc::EINVAL)),
     )?;
 
-    let mode = |launch_mode| {
-        let mut its = debug::DbgTrapSetWaveLaunchModeArgs {
-            launch_mode,
-            pad: 0,
-        };
-        let op = debug::OP_SET_WAVE_LAUNCH_MODE;
-        debugger.must("SET_WAVE_LAUNCH_MODE", op, &mut its)
-    };
-    for (launch_mode, wanted) in [
+    for (mode, wanted) in [
         (debug::LAUNCH_MODE_HALT, [0, 0]),
         (debug::LAUNCH_MODE_NORMAL, [u64::from(TOUCHING), 1]),
     ] {
-        mode(launch_mode)?;
-        placed(other)?;
-        other.ask("touch")?;
-        check("another begins", other.read()? == "begun")?;
-        other.ask("touched")?;
-        let numbers = other.numbers()?;
-        println!("launch mode {launch_mode}: {numbers:?}");
-        check("its waves are halted or not", numbers == wanted)?;
+        debugger.launch(mode)?;
+        println!("launch mode {mode}");
+        check("its waves are halted or not", begins(other)? == wanted)?;
     }
     Ok(())
+}
+
+/// A kernel begins: what it has counted after a while, and whether it has ended.
+fn begins(other: &mut Other) -> Result<Vec<u64>, Failure> {
+    placed(other)?;
+    other.ask("touch")?;
+    check("another begins", other.read()? == "begun")?;
+    other.ask("touched")?;
+    let numbers = other.numbers()?;
+    println!("it has counted and ended: {numbers:?}");
+    Ok(numbers)
 }
 
 /// Where the other program's next kernel counts: its queue, its GPU, and the address.
@@ -251,7 +249,12 @@ fn debugger() -> Result<(), Failure> {
     watches(&debugger, &mut other)?;
     hears(&debugger, &mut other)?;
 
+    debugger.launch(debug::LAUNCH_MODE_HALT)?;
     check("it detaches", debugger.disable() == Ok(0))?;
+    check(
+        "waves begin as without a debugger",
+        begins(&mut other)? == [u64::from(TOUCHING), 1],
+    )?;
     check(
         "there is nothing to detach from",
         debugger.disable() == Err(libc::EINVAL),

@@ -77,10 +77,14 @@ pub fn hears_in_order(gpu: &Gpu, debugger: &Debugger, other: &mut Other) -> Resu
     check("it has done wrong", other.read()? == "done")?;
     let packet = debug::exception_mask(debug::EC_QUEUE_PACKET_DISPATCH_DIM_INVALID);
     let fault = debug::exception_mask(debug::EC_DEVICE_MEMORY_VIOLATION);
-    let mut heard = 0;
+    let (mut heard, mut gpu_id) = (0, 0);
+    // The fault stays raised, so that it can be asked about.
     while heard & packet == 0 {
-        match debugger.query(u64::MAX) {
-            Ok(its) => heard |= its.exception_mask,
+        match debugger.query(!fault) {
+            Ok(its) => {
+                heard |= its.exception_mask;
+                std::thread::sleep(BRIEFLY / 20);
+            }
             Err(libc::EAGAIN) => debugger.wake()?,
             Err(errno) => {
                 return Err(Failure::new(format_args!(
@@ -90,12 +94,44 @@ pub fn hears_in_order(gpu: &Gpu, debugger: &Debugger, other: &mut Other) -> Resu
         }
     }
     // Upstream, too, tells of queues first.
-    while let Ok(its) = debugger.query(u64::MAX) {
+    while let Ok(its) = debugger.query(!fault) {
         heard |= its.exception_mask;
+        if its.exception_mask & fault != 0 {
+            gpu_id = its.gpu_id;
+            break;
+        }
     }
     println!("heard with the packet's error, or before: {heard:#x}");
     check(
         "who hears of the packet has heard of the fault before it",
         heard & fault != 0,
+    )?;
+    passes_on(debugger, other, gpu_id)
+}
+
+/// What is known of the fault, to the debugger and then to the other program.
+fn passes_on(debugger: &Debugger, other: &mut Other, gpu_id: u32) -> Result<(), Failure> {
+    let known = debugger.fault(gpu_id)?;
+    println!("the fault: {known:x?}");
+    check(
+        "where it was, that nothing is there, and which GPU",
+        known.va == NOWHERE && known.failure.not_present == 1 && known.gpu_id == gpu_id,
+    )?;
+    let shown = |file: &str, what: String| {
+        let text = std::fs::read_to_string(format!("/sys/kernel/debug/rkfd/{file}"));
+        text.map(|text| text.contains(&what)).map_err(Failure::new)
+    };
+    let lasting = |n| format!("process {} gpu {gpu_id} evictions {n} ", debugger.pid);
+    check(
+        "the program goes on as long as the debugger has the fault",
+        shown("evictions", lasting(0))?,
+    )?;
+    debugger.send_fault(gpu_id)?;
+    other.ask("faulted")?;
+    check("the program hears of it", other.numbers()? == [NOWHERE])?;
+    check(
+        "and its queues are off",
+        shown("evictions", lasting(1))?
+            && shown("queues", format!("    fault {NOWHERE:#x} write absent\n"))?,
     )
 }

@@ -8,7 +8,7 @@ use rkfd::{Buffer, Gpu, Kernel, Module, Queue, QueueOptions, Signal, Submission}
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::spin::Spin;
 use rkfd_programs::{check, other, Failure, PATIENCE};
-use rkfd_uapi::{debug, ioctl};
+use rkfd_uapi::{debug, event, ioctl};
 use std::fs::File;
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub struct Target {
     trapping: Option<(Queue, Submission, Buffer<u64>, Signal)>,
     touching: Vec<Touching>,
     misdeeds: Option<Misdeeds>,
+    /// The event of page faults.
+    faults: Option<u32>,
 }
 
 /// A kernel that counts its work-items in a word, and ends at once.
@@ -56,6 +58,7 @@ impl Target {
             trapping: None,
             touching: Vec::new(),
             misdeeds: None,
+            faults: None,
         })
     }
 
@@ -75,6 +78,8 @@ impl Target {
             "touch" => self.touch(),
             "touched" => self.touched(),
             "prepare" => {
+                let event = raw::event(&self.kfd, event::EVENT_MEMORY);
+                self.faults = Some(event.map_err(errno("CREATE_EVENT"))?);
                 self.misdeeds = Some(Misdeeds::prepare(self)?);
                 Ok("prepared".into())
             }
@@ -83,6 +88,11 @@ impl Target {
                 misdeeds.happen(self)?;
                 self.misdeeds = Some(misdeeds);
                 Ok("done".into())
+            }
+            "faulted" => {
+                let id = self.faults.ok_or_else(lost)?;
+                let heard = raw::wait(&self.kfd, id, SOON as u32).map_err(errno("WAIT_EVENTS"))?;
+                Ok(heard.ok_or_else(lost)?.memory_exception().va.to_string())
             }
             _ => Err(Failure::new(format_args!("{line:?} is no request"))),
         }
