@@ -34,7 +34,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 61] = [
+const SCENARIOS: [&str; 69] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -62,8 +62,10 @@ const SCENARIOS: [&str; 61] = [
     "faults",
     "overflowed",
     "why",
+    "commands",
     "debugged",
     "debugged-in-order",
+    "faults-before-errors",
     "copy-fault",
     "given-up",
     "kept-queue",
@@ -73,11 +75,14 @@ const SCENARIOS: [&str; 61] = [
     "reset-whole-mes",
     "dead-device",
     "pulled-out",
+    "found-early",
+    "probe-fails-late",
     "sleep",
     "sensors",
     "sensors-navi48",
     "cold-start",
     "cold-start-navi48",
+    "other-secure-os",
     "queues",
     "masks",
     "enqueues",
@@ -87,6 +92,8 @@ const SCENARIOS: [&str; 61] = [
     "stages",
     "hang-hws",
     "hang-mes",
+    "mes-log",
+    "hang",
     "mes-refuse-add",
     "mes-refuse-remove",
     "no-fence",
@@ -95,6 +102,7 @@ const SCENARIOS: [&str; 61] = [
     "kernel-ring",
     "capture",
     "traced",
+    "sweep-short",
     "conformance",
 ];
 

@@ -148,7 +148,9 @@ fn unbind() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::run("orphans", 60, &["/bin/orphans"]))
     .step(Step::sh("no-orphan-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh("not-shown", 60, UNBOUND))
     .step(Step::sh("bind-anew", 60, bind))
+    .step(Step::sh("shown-anew", 60, BOUND))
     .step(Step::run("removed", 120, &["/bin/removed", VADD]))
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::sh("bind", 60, bind))
@@ -160,6 +162,15 @@ fn unbind() -> Scenario {
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::Absent("/dev/kfd".into()))
 }
+
+/// Without a device nothing shows one, and the topology's generation is kept for later.
+const UNBOUND: &str = "cd /sys/class/kfd/kfd/topology && [ \"$(ls nodes)\" = 0 ] && cp generation_id /tmp/generation && \
+    ! ls /sys/kernel/debug/rkfd/0000:00:01.0 /sys/bus/pci/devices/0000:00:01.0/hwmon \
+    /sys/bus/pci/devices/0000:00:01.0/ip_discovery /dev/dri/renderD* 2>/dev/null";
+/// It shows again, in a later generation.
+const BOUND: &str =
+    "cd /sys/class/kfd/kfd/topology && [ \"$(ls nodes | tr '\\n' ' ')\" = '0 1 ' ] && \
+    [ $(cat generation_id) -gt $(cat /tmp/generation) ] && ls /sys/kernel/debug/rkfd/0000:00:01.0";
 
 /// The driver is held where the GPU is listed and has no render node yet. A process that was made then lacked the GPU
 /// for as long as it lived; now /dev/kfd can't be opened.
