@@ -34,7 +34,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 69] = [
+const SCENARIOS: [&str; 71] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -83,6 +83,8 @@ const SCENARIOS: [&str; 69] = [
     "cold-start",
     "cold-start-navi48",
     "other-secure-os",
+    "started-by-rkfd",
+    "started-by-rkfd-navi48",
     "queues",
     "masks",
     "enqueues",
