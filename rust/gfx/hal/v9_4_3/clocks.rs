@@ -10,6 +10,7 @@ use crate::{
     hw::regs::{
         gc_9_4_3::{
             self as gc,
+            CP_INT_CNTL_RING0 as Idle,
             CP_RB_WPTR_POLL_CNTL as Poll,
             RLC_CGCG_CGLS_CTRL as Coarse,
             RLC_CGTT_MGCG_OVERRIDE as Override, //
@@ -26,6 +27,10 @@ use kernel::prelude::*;
 ///
 /// ENODEV when the device is gone.
 pub(super) fn gate(regs: &Regs, xcc: u8, on: bool) -> Result {
+    if on {
+        // Another driver may have left it off.
+        tell_idle(regs, xcc, true);
+    }
     safe_mode::within(regs, xcc, &REGISTERS, || {
         if on {
             set_overrides(regs, xcc, false);
@@ -38,6 +43,16 @@ pub(super) fn gate(regs: &Regs, xcc: u8, on: bool) -> Result {
             set_overrides(regs, xcc, true);
         }
     })
+}
+
+/// Whether the command processor says when it is idle, for which the coarse gates wait
+/// (`gfx_v9_4_3_xcc_enable_gui_idle_interrupt`).
+pub(super) fn tell_idle(regs: &Regs, xcc: u8, on: bool) {
+    regs.update_at(xcc, gc::CP_INT_CNTL_RING0, |old| {
+        old.with(Idle::CNTX_BUSY_INT_ENABLE, on)
+            .with(Idle::CNTX_EMPTY_INT_ENABLE, on)
+            .with(Idle::CMP_BUSY_INT_ENABLE, on)
+    });
 }
 
 /// Whether clocks run past the fine and medium gates.

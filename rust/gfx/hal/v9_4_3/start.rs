@@ -6,6 +6,7 @@
 //! Sources: `gfx_v9_4_3_xcc_rlc_resume`, `gfx_v9_4_3_xcc_init_pg`, `gfx_v9_4_3_xcc_cp_resume`.
 
 use super::{
+    clocks,
     HALTED,
     REGISTERS,
     SETTLE, //
@@ -13,10 +14,7 @@ use super::{
 use crate::{
     gfx::safe_mode,
     hw::regs::{
-        gc_9_4_3::{
-            self as gc,
-            CP_INT_CNTL_RING0 as Idle, //
-        },
+        gc_9_4_3 as gc,
         Value, //
     },
     regs::Regs, //
@@ -41,26 +39,16 @@ pub(super) fn resume_rlc(regs: &Regs, xcc: u8) -> Result {
     })
 }
 
-/// Lets the compute micro engine of an XCC run, from its beginning.
+/// Lets the compute micro engine of an XCC run, from its beginning. Its clocks are gated later.
 pub(super) fn start_mec(regs: &Regs, xcc: u8) {
-    interrupt_when_idle(regs, xcc, false);
+    clocks::tell_idle(regs, xcc, false);
     halt_mec(regs, xcc);
     regs.write_at(xcc, gc::CP_MEC_CNTL, Value::zeroed());
     fsleep(SETTLE);
-    interrupt_when_idle(regs, xcc, true);
 }
 
 /// Halts the compute micro engine of an XCC: it doesn't read its code any more.
 pub(super) fn halt_mec(regs: &Regs, xcc: u8) {
     regs.write_at(xcc, gc::CP_MEC_CNTL, HALTED);
     fsleep(SETTLE);
-}
-
-/// `gfx_v9_4_3_xcc_enable_gui_idle_interrupt`: it lets clocks sleep.
-fn interrupt_when_idle(regs: &Regs, xcc: u8, on: bool) {
-    regs.update_at(xcc, gc::CP_INT_CNTL_RING0, |old| {
-        old.with(Idle::CNTX_BUSY_INT_ENABLE, on)
-            .with(Idle::CNTX_EMPTY_INT_ENABLE, on)
-            .with(Idle::CMP_BUSY_INT_ENABLE, on)
-    });
 }
