@@ -42,8 +42,6 @@ const AGAIN: u64 = 0x1237_0000_0000;
 const IMPORTED: u64 = 0x1238_0000_0000;
 /// Bytes of what a killed program imports: more than the driver copies at a time, between which it looks.
 const LARGE: usize = 48 << 20;
-/// How long that program has until it is killed.
-const COPYING: Duration = Duration::from_millis(40);
 /// The fillers that KFD takes while there is no room for all of them.
 const STAYING: std::ops::Range<usize> = 2..8;
 
@@ -398,10 +396,27 @@ fn dies_importing(objects: &Objects, handle: u32) -> Result<bool, Failure> {
         "another program imports",
         begins.as_deref() == Some("begins"),
     )?;
-    std::thread::sleep(COPYING);
+    check("and waits in there", waits_in_import(&mut child))?;
     child.kill().map_err(Failure::new)?;
     child.wait().map_err(Failure::new)?;
     Ok(lines.next().is_none())
+}
+
+/// Waits until a program waits in IMPORT_DMABUF, for the copies; `false`: it never does.
+fn waits_in_import(child: &mut Child) -> bool {
+    // The number of `ioctl`, its file and its request (`proc_pid_syscall(5)`); "running" while it doesn't wait.
+    let path = format!("/proc/{}/syscall", child.id());
+    let request = format!("{:#x}", ioctl::IMPORT_DMABUF.info.command);
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.first() == Some(&"16") && words.get(2) == Some(&request.as_str()) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
 }
 
 /// Imports what it got from [`dies_importing`], and stays until it is killed.

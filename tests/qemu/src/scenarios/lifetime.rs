@@ -19,7 +19,7 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 pub fn all() -> Vec<Scenario> {
     let short = [process_death(), openings(), sharing(), unbind()];
     let mut all = Vec::from(short.map(Scenario::shares_a_machine));
-    all.push(displaced());
+    all.extend([displaced(), displaced_hung()]);
     all.push(early());
     all.push(probe_fails());
     all.push(sleep());
@@ -122,18 +122,31 @@ fn sharing() -> Scenario {
 
 /// Memory of one program that gives way to another's.
 fn displaced() -> Scenario {
-    with_vadd(
+    moved(
         "displaced",
         "two programs together want more VRAM than there is: objects of one are moved to system memory under its kernel",
-        "displaced",
+        "on kernel copy: late 200 ms",
     )
-    .emulator_arg("--vram-mib=256")
-    .rule("on kernel copy: late 200 ms")
-    .without_trace()
-    .step(Step::insmod(MODULE))
-    .step(Step::run("displaced", 90, &["/bin/displaced", VADD]))
-    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
-    .step(Step::Rmmod("rkfd".into()))
+}
+
+/// The same while a copy engine hangs.
+fn displaced_hung() -> Scenario {
+    moved(
+        "displaced-hung",
+        "a copy engine hangs while it moves objects to system memory: it is reset, and they hold what they held",
+        "at the 5th kernel copy: hang",
+    )
+}
+
+fn moved(name: &'static str, about: &'static str, rule: &'static str) -> Scenario {
+    with_vadd(name, about, "displaced")
+        .emulator_arg("--vram-mib=256")
+        .rule(rule)
+        .without_trace()
+        .step(Step::insmod(MODULE))
+        .step(Step::run("displaced", 90, &["/bin/displaced", VADD]))
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+        .step(Step::Rmmod("rkfd".into()))
 }
 
 fn unbind() -> Scenario {
