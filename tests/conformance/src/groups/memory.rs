@@ -158,7 +158,6 @@ pub(super) fn rows() -> Vec<Row> {
         row(K, "2^64 - 1 bytes of VRAM", EINVAL, V, |c| alloc(c, u64::MAX, VRAM, |_| {})),
         row(K, "more GTT than there is", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:216", |c| alloc(c, 1 << 40, GTT, |_| {})),
         row(K, "more VRAM than there is", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:229", |c| alloc(c, 1 << 44, VRAM, |_| {})),
-        row(K, "VRAM that is there, but kept for page tables", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c: __get_available_memory", |c| { let size = c.available() + STEP; alloc(c, size, VRAM, |_| {}) }),
         row(K, "2^62 bytes of VRAM", ENOMEM, "../amdgpu/amdgpu_amdkfd_gpuvm.c:229", |c| alloc(c, 1 << 62, VRAM, |_| {})),
         row(K, "1 byte, mapped twice", EINVAL, V, |c| alloc(c, 1, GTT | AQL, |_| {})),
         row(K, "2 bytes, mapped twice", OK, V, |c| alloc(c, 2, GTT | AQL, |_| {})),
