@@ -70,7 +70,7 @@ fn a_process_has_a_quantum() {
     let q = Queue::new(&p, 0x800, 16);
     let mut words = p.map(1);
     let quantum = MapProcess::PROCESS_QUANTUM;
-    words[quantum.word()] &= !(0x7f << quantum.bit());
+    words[quantum.word()] &= !(0x7f << (quantum.bit() % 32));
     words.extend(q.map());
     rig.run_list(&words, 1);
     rig.violated("MAP_PROCESS: PROCESS_QUANTUM is 0");

@@ -245,6 +245,8 @@ fn what_a_running_process_reaches_by_a_tlb_is_neither_cleared_nor_written() {
         let finding = |at: u64| {
             format!("violation: {hub} hub VMID {VMID}: VRAM at {at:#x} is written for the kernel")
         };
+        // The read pointer may be seen a moment before them.
+        (kernel.rig).wait(|| kernel.rig.guest.findings().len() == 2);
         let found = kernel.rig.guest.findings();
         let [cleared, copied] = &found[..] else {
             panic!("{found:?}")
