@@ -13,24 +13,24 @@ use std::time::Duration;
 /// Where ring and pointers lie in VRAM, and what is copied and filled.
 const PLACE: u64 = 2 << 20;
 const A: u64 = 16 << 20;
-const B: u64 = 64 << 20;
+pub(super) const B: u64 = 64 << 20;
 /// The engine that it is of.
-const ENGINE: u8 = 1;
+pub(super) const ENGINE: u8 = 1;
 
 /// The kernel's queue, and the driver's side of it.
-struct Kernel {
-    rig: Rig,
+pub(super) struct Kernel {
+    pub rig: Rig,
     written: u64,
 }
 
 impl Kernel {
-    fn new(rig: Rig) -> Self {
+    pub fn new(rig: Rig) -> Self {
         let mut kernel = Self { rig, written: 0 };
         kernel.start();
         kernel
     }
 
-    fn each(test: impl Fn(Self)) {
+    pub fn each(test: impl Fn(Self)) {
         CHIPS
             .into_iter()
             .map(|chip| Self::new(Rig::new(chip)))
@@ -49,11 +49,11 @@ impl Kernel {
         address.expect("the chip has the register")
     }
 
-    fn reg(&self, what: &str) -> u32 {
+    pub fn reg(&self, what: &str) -> u32 {
         self.rig.guest.device.read(self.address(what))
     }
 
-    fn set(&self, what: &str, value: u32) {
+    pub fn set(&self, what: &str, value: u32) {
         self.rig.guest.device.write(self.address(what), value);
     }
 
@@ -68,7 +68,7 @@ impl Kernel {
     }
 
     /// Everything but RB_ENABLE; what RB_CNTL gets with it.
-    fn prepare(&self) -> u32 {
+    pub fn prepare(&self) -> u32 {
         let control = self.reg("RB_CNTL") & !0x3f | ((RING / 4).ilog2() << 1);
         let control = if self.rig.is_gfx9() {
             control
@@ -91,7 +91,7 @@ impl Kernel {
         control | (1 << 12) | if self.rig.is_gfx9() { 0 } else { 1 << 11 }
     }
 
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         self.put(PLACE + RING, &[0; 16]);
         self.written = 0;
         let control = self.prepare();
@@ -99,7 +99,7 @@ impl Kernel {
         self.set("IB_CNTL", 0x101);
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.set("RB_CNTL", self.reg("RB_CNTL") & !1);
         self.rig.wait(|| self.reg("CONTEXT_STATUS") & 4 != 0);
     }
@@ -117,7 +117,7 @@ impl Kernel {
         out
     }
 
-    fn word(&self, at: u64) -> u32 {
+    pub fn word(&self, at: u64) -> u32 {
         u32::from_le_bytes(self.get(at, 4).try_into().unwrap())
     }
 
@@ -126,7 +126,7 @@ impl Kernel {
     }
 
     /// Puts packets into the ring and the write pointer into memory; rings no doorbell.
-    fn write(&mut self, words: &[u32]) {
+    pub fn write(&mut self, words: &[u32]) {
         for word in words {
             self.put(PLACE + self.written % RING, &word.to_le_bytes());
             self.written += 4;
@@ -134,7 +134,7 @@ impl Kernel {
         self.put(PLACE + RING + 8, &self.written.to_le_bytes());
     }
 
-    fn ring(&self) {
+    pub fn ring(&self) {
         self.rig
             .guest
             .device
@@ -143,7 +143,7 @@ impl Kernel {
             .store(self.bell(), self.written);
     }
 
-    fn run(&mut self, words: &[u32]) {
+    pub fn run(&mut self, words: &[u32]) {
         self.write(words);
         self.ring();
         self.rig.wait(|| self.rptr() == self.written);
@@ -164,27 +164,6 @@ impl Kernel {
     fn held(&self) -> u64 {
         self.rig.guest.device.soc.memory.vram.held()
     }
-}
-
-/// RB_PRIV (`sdma_v7_0_gfx_resume_instance`), and that addresses are translated (`sdma_v4_4_2_inst_start`).
-#[test]
-fn it_needs_its_privilege_or_its_translations() {
-    Kernel::each(|mut kernel| {
-        if kernel.rig.is_gfx9() {
-            kernel.rig.control(ENGINE, 1);
-            kernel.write(&[0; 8]);
-            kernel.ring();
-            let what = "an engine takes packets while UTC_L1_ENABLE of SDMA_CNTL is 0";
-            kernel.rig.wait(|| !kernel.rig.guest.findings().is_empty());
-            kernel.rig.guest.expect_violation(what);
-        } else {
-            kernel.stop();
-            let control = kernel.prepare() & !(1 << 23);
-            kernel.set("RB_CNTL", control | 1);
-            let what = "RB_CNTL of the kernel's queue lacks bits 0x800000";
-            kernel.rig.guest.expect_violation(what);
-        }
-    });
 }
 
 #[test]
@@ -578,42 +557,5 @@ fn its_hub_is_turned_off_after_the_engine() {
                 "{all:?}, not {why}"
             );
         }
-    }
-}
-
-#[test]
-fn it_needs_golden_registers() {
-    for chip in CHIPS {
-        let mut kernel = Kernel::new(Rig::new(chip));
-        kernel.stop();
-        let cases: &[(&str, u32)] = match kernel.rig.is_gfx9() {
-            true => &[
-                ("SDMA_GB_ADDR_CONFIG", 4 << 12),
-                ("SDMA_GB_ADDR_CONFIG_READ", 4 << 12),
-                ("SDMA_UTCL1_TIMEOUT", 0x0080_0080),
-            ],
-            false => &[("SDMA1_UTCL1_CNTL", (3 << 9) | 9)],
-        };
-        for (n, &(name, value)) in cases.iter().enumerate() {
-            let rig = &kernel.rig;
-            let at = match rig.is_gfx9() {
-                true => rig.of_engine(ENGINE, name),
-                false => rig.guest.find(Block::Gc, name),
-            };
-            let at = at.expect("the chip has the register");
-            rig.guest.device.write(at, 0);
-            let control = kernel.prepare();
-            kernel.set("RB_CNTL", control | 1);
-            let all = kernel.rig.guest.findings();
-            assert!(
-                all.len() == n + 1 && all[n].contains("of the engine has 0x0 in bits"),
-                "{all:?}"
-            );
-            assert_eq!(kernel.reg("RB_CNTL") & 1, 0);
-            kernel.rig.guest.device.write(at, value);
-        }
-        kernel.start();
-        kernel.run(&fence(MC + B, 6));
-        assert_eq!(kernel.word(B), 6);
     }
 }

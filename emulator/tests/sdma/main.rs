@@ -4,6 +4,7 @@
 //! indirect buffers, preemption, faults, and what is refused.
 
 mod kernel;
+mod needs;
 mod queues;
 mod rig;
 

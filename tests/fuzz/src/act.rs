@@ -8,6 +8,7 @@ use crate::memory as sides;
 use crate::pool::{Mapping, Queue};
 use crate::process::Process;
 use crate::table::Node;
+use rkfd_bare::files;
 use rkfd_bare::rng::Rng;
 use rkfd_bare::sys::{self, Map};
 use rkfd_uapi::{debug, memory};
@@ -274,7 +275,7 @@ impl<'a> Acts<'a> {
         if let Some(file) = file.and_then(|file| sys::dup(file).ok()) {
             drop(pool);
             // A read of the node waits for an event that never comes.
-            sys::do_not_wait(&file);
+            files::do_not_wait(&file);
             sys::file_call(&file, what);
         }
     }

@@ -18,6 +18,7 @@ use crate::scenario::Scenario;
 use anyhow::{ensure, Context, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -118,6 +119,20 @@ struct Mutant {
     text: String,
     /// Why no test can notice it.
     equivalent: Option<String>,
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            number,
+            rule,
+            file,
+            line,
+            text,
+            ..
+        } = self;
+        write!(f, "{number} {rule} {file}:{line} `{text}`")
+    }
 }
 
 /// A scenario on a chip, as it is without a mutant.
@@ -236,15 +251,7 @@ pub fn run(
                 },
             },
         };
-        let Mutant {
-            number,
-            rule,
-            file,
-            line,
-            text,
-            ..
-        } = mutant;
-        println!("{word:10} {number} {rule} {file}:{line} `{text}`: {how}");
+        println!("{word:10} {mutant}: {how}");
         word
     });
     let count = |word| verdicts.iter().filter(|v| **v == word).count();

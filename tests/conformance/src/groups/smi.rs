@@ -4,6 +4,7 @@
 use super::*;
 use crate::fixture::{must, KERNEL};
 use crate::row::{row, Row};
+use rkfd_bare::files;
 use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::smi::{self as abi, SmiEventsArgs};
 use std::fs::File;
@@ -98,7 +99,7 @@ fn hears(c: &Ctx, events: &[u32], at_once: usize) -> Result<Got, String> {
 fn woken(c: &Ctx) -> Result<Got, String> {
     let file = listening(c, &BOTH)?;
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| sys::readable(&file, STALLED));
+        let waiter = scope.spawn(|| files::readable(&file, STALLED));
         let before = waiter.is_finished();
         neighbour(c)?;
         let after = waiter.join().map_err(|_| "the thread panicked")?;
@@ -121,7 +122,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "read: the same, 5 bytes at a time", YES, READ, |c| hears(c, &BOTH, 5)),
         row(S, "read: another process ends, which alone is chosen", YES, "kfd_smi_events.c: kfd_smi_ev_enabled", |c| hears(c, &BOTH[1..], 4096)),
         row(S, "read: as long as nothing was chosen", Want::Errno(libc::EAGAIN), "kfd_smi_events.c: kfd_smi_event_open", |c| { let mut file = File::from(opened(c)?); neighbour(c)?; Ok(errno(file.read(&mut [0; 8]).map(|_| ()).map_err(|e| e.raw_os_error().unwrap_or(0)))) }),
-        row(S, "read: an address that can't be written", EFAULT, READ, |c| { let file = listening(c, &BOTH)?; neighbour(c)?; Ok(errno(sys::read_to(&file, KERNEL))) }),
+        row(S, "read: an address that can't be written", EFAULT, READ, |c| { let file = listening(c, &BOTH)?; neighbour(c)?; Ok(errno(files::read_to(&file, KERNEL))) }),
         row(S, "poll: another process begins", YES, "kfd_smi_events.c: kfd_smi_ev_poll", |c| woken(c)),
         row(S, "opened and closed many times by an ordinary user", is(MANY.into()), "kfd_smi_events.c: kfd_smi_ev_release", |c| Ok(Got::Value(other_process(c, |o| { sys::drop_privileges(); i32::from((0..MANY).all(|_| opened(o).is_ok())) }) as u64 * u64::from(MANY)))),
     ]

@@ -117,15 +117,7 @@ pub(super) fn in_these(
 ) -> Result<bool> {
     let mut all_noticed = true;
     for mutant in mutants {
-        let Mutant {
-            number,
-            rule,
-            file,
-            line,
-            text,
-            ..
-        } = mutant;
-        println!("{number} {rule} {file}:{line} `{text}`");
+        println!("{mutant}");
         let mut was_noticed = false;
         for name in names {
             let scenario = suite.iter().find(|s| s.name == *name);
@@ -134,7 +126,7 @@ pub(super) fn in_these(
                 if !scenario.runs_on(chip, chips.len() == 1) {
                     continue;
                 }
-                let why = noticed(&host.with(chip), accel, scenario, *number, None)?;
+                let why = noticed(&host.with(chip), accel, scenario, mutant.number, None)?;
                 was_noticed |= why.is_some();
                 println!(
                     "  {name} on {chip}: {}",
