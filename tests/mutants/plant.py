@@ -41,6 +41,7 @@ pub(crate) mod mutant {
     const MOST: usize = 8192;
     /// The parameter's value that reports what was met, at the module's end.
     const REPORT: u32 = u32::MAX;
+    /// 0: never come to; 1: it would have made no difference; 3: it would have.
     static MET: [Atomic<u32>; MOST] = [const { Atomic::new(0) }; MOST];
     /// A bit for each that is on.
     static CHOSEN: [Atomic<u32>; MOST / 32] = [const { Atomic::new(0) }; MOST / 32];
@@ -56,13 +57,13 @@ pub(crate) mod mutant {
     pub(crate) fn on(n: u32) -> bool {
         but(n, true) == false
     }
-    /// Another zero would be the same, so that is no place of a mutant. Without a call or a branch: in a chain
+    /// Another zero would be the same, so that makes no difference. Without a call or a branch: in a chain
     /// that moves a whole MQD from call to call, these would cost stack.
     #[inline(always)]
     pub(crate) fn but<T: Default + PartialEq>(n: u32, value: T) -> T {
         let differs = value != T::default();
         if let Some(met) = MET.get(n as usize) {
-            met.store(met.load(Relaxed) | u32::from(differs), Relaxed);
+            met.store(met.load(Relaxed) | 1 | u32::from(differs) << 1, Relaxed);
         }
         let chosen = CHOSEN.get(n as usize / 32).map_or(0, |word| word.load(Relaxed));
         if chosen >> (n % 32) & 1 != 0 { T::default() } else { value }
@@ -81,10 +82,13 @@ pub(crate) mod mutant {
             if crate::module_parameters::mutant.value() != REPORT {
                 return;
             }
-            for (at, part) in MET.chunks(32).enumerate() {
-                let met = part.iter().rev().fold(0u32, |bits, met| bits << 1 | met.load(Relaxed));
-                if met != 0 {
-                    pr_info!("mutants met {at} {met:08x}\\n");
+            for (word, bit) in [("come to", 0), ("met", 1)] {
+                for (at, part) in MET.chunks(32).enumerate() {
+                    let bits = part.iter().rev().map(|met| met.load(Relaxed) >> bit & 1);
+                    let bits = bits.fold(0u32, |bits, met| bits << 1 | met);
+                    if bits != 0 {
+                        pr_info!("mutants {word} {at} {bits:08x}\\n");
+                    }
                 }
             }
         }
@@ -202,7 +206,7 @@ class Planter:
             if guard and " let " not in " " + code and re.match(r"\s*(return|break|continue)\b", lines[i]):
                 n = self.number("guard", name, start + 1, was[start])
                 if n:
-                    lines[start] = " " * indent + f"{guard['a']}!crate::mutant::on({n}) && ({guard['cond']}) {{"
+                    lines[start] = " " * indent + f"{guard['a']}crate::mutant::but({n}, {guard['cond']}) {{"
                 continue
             if not begins or indent < 4 or KEYWORDS.match(code):
                 continue

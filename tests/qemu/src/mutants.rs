@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 71] = [
+const SCENARIOS: [&str; 78] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -44,12 +44,14 @@ const SCENARIOS: [&str; 71] = [
     "hang-queue",
     "wedge-queue",
     "hang-unbound",
+    "hang-unbound-copies",
     "preempted",
     "process-death",
     "deaths",
     "cleared",
     "recycled",
     "clearing-killed",
+    "clearing-stuck",
     "unbind",
     "openings",
     "isolated",
@@ -84,14 +86,17 @@ const SCENARIOS: [&str; 71] = [
     "cold-start",
     "cold-start-navi48",
     "other-secure-os",
+    "handed-over",
     "started-by-rkfd",
     "started-by-rkfd-navi48",
     "queues",
     "masks",
+    "hive",
     "enqueues",
     "wave-sync",
     "neighbours",
     "displaced",
+    "displaced-hung",
     "stages",
     "hang-hws",
     "hang-mes",
@@ -102,7 +107,9 @@ const SCENARIOS: [&str; 71] = [
     "no-fence",
     "mes-no-fence",
     "hang-copies",
+    "hang-copies-mes",
     "kernel-ring",
+    "kernel-ring-stuck",
     "capture",
     "traced",
     "sweep-short",
@@ -135,12 +142,21 @@ impl fmt::Display for Mutant {
     }
 }
 
+/// The places that a scenario comes to, by the numbers of their mutants.
+#[derive(Clone, Default)]
+struct Places {
+    /// All.
+    come_to: BTreeSet<usize>,
+    /// Those where the mutant makes a difference: a value that isn't 0, a condition that holds.
+    met: BTreeSet<usize>,
+}
+
 /// A scenario on a chip, as it is without a mutant.
 struct Base<'a> {
     host: Host,
     scenario: &'a Scenario,
     took: Duration,
-    met: BTreeSet<usize>,
+    places: Places,
 }
 
 /// Which mutants run, and where.
@@ -212,7 +228,13 @@ pub fn run(
         let all = of_file.entry(mutant.file.clone()).or_default();
         all.push(mutant.number);
     }
-    mutants.retain(|m| bases.iter().any(|base| base.met.contains(&m.number)));
+    let are_met = |m: &Mutant| bases.iter().any(|base| base.places.met.contains(&m.number));
+    // Whether a condition that never holds could go is for its mutant to tell. A value that is 0 anyway tells nothing.
+    let never_holds = |m: &Mutant| {
+        let comes = |base: &Base<'_>| base.places.come_to.contains(&m.number);
+        m.rule == "guard" && !are_met(m) && bases.iter().any(comes)
+    };
+    mutants.retain(|m| are_met(m) || never_holds(m));
     println!(
         "{planted} mutants are planted; the scenarios meet {} of them",
         mutants.len()
@@ -236,6 +258,9 @@ pub fn run(
         let of_file = of_file.get(&mutant.file).map_or(&[][..], Vec::as_slice);
         let (word, how) = match &mutant.equivalent {
             Some(why) => ("equivalent", why.clone()),
+            None if never_holds(mutant) => {
+                ("missed", String::from("the condition holds in no scenario"))
+            }
             None => match notes.verdict(mutant.number) {
                 Some(Some(how)) => ("caught", how),
                 Some(None) => ("missed", String::from("no scenario notices it")),
@@ -383,13 +408,13 @@ fn bases<'a>(
         .filter(|(scenario, host)| scenario.runs_on(host.chip, chips.len() == 1))
         .collect();
     let bases = each(&pairs, jobs, |(scenario, host)| {
-        if let Some((took, met)) = notes.base(scenario.name, host.chip.name) {
+        if let Some((took, places)) = notes.base(scenario.name, host.chip.name) {
             let host = host.clone();
             return Ok(Base {
                 host,
                 scenario,
                 took,
-                met,
+                places,
             });
         }
         let run = with(scenario, REPORT, &[REPORT.into()], None);
@@ -402,35 +427,38 @@ fn bases<'a>(
             verdict.reasons
         );
         let log = fs::read_to_string(outcome.logs.join("log"))?;
-        let met: BTreeSet<usize> = log.lines().flat_map(met).collect();
-        ensure!(!met.is_empty(), "{of} meets no mutant");
+        let places = Places {
+            come_to: numbers(&log, "mutants come to "),
+            met: numbers(&log, "mutants met "),
+        };
+        ensure!(!places.met.is_empty(), "{of} meets no mutant");
         println!(
             "{of}: {:.1} s, meets {}",
             outcome.took.as_secs_f32(),
-            met.len()
+            places.met.len()
         );
         let took = outcome.took;
-        notes.ran(scenario.name, host.chip.name, took, &met);
+        notes.ran(scenario.name, host.chip.name, took, &places);
         Ok(Base {
             host: host.clone(),
             scenario,
             took,
-            met,
+            places,
         })
     });
     bases.into_iter().collect()
 }
 
-/// The numbers in a line of the module's report: `mutants met WORD BITS`.
-fn met(line: &str) -> Vec<usize> {
-    let parse = || {
-        let mut words = line.split_once("mutants met ")?.1.split_whitespace();
+/// The numbers that the module reports, in lines `KEY WORD BITS`.
+fn numbers(log: &str, key: &str) -> BTreeSet<usize> {
+    let of_line = |line: &str| {
+        let mut words = line.split_once(key)?.1.split_whitespace();
         let at: usize = words.next()?.parse().ok()?;
         let bits = u32::from_str_radix(words.next()?, 16).ok()?;
         let set = (0..32).filter(move |bit| (bits >> bit) & 1 != 0);
-        Some(set.map(|bit| at * 32 + bit).collect())
+        Some(set.map(move |bit| at * 32 + bit))
     };
-    parse().unwrap_or_default()
+    log.lines().filter_map(of_line).flatten().collect()
 }
 
 #[cfg(test)]
@@ -446,8 +474,10 @@ mod tests {
 
     #[test]
     fn a_report_names_the_places() {
-        assert_eq!(met("k [ 1.0] rkfd: mutants met 2 80000001"), [64, 95]);
-        assert!(met("k [ 1.0] rkfd: something else").is_empty());
+        let log =
+            "k [ 1.0] rkfd: mutants come to 1 1\nk [ 1.0] rkfd: mutants met 2 80000001\nk more";
+        assert_eq!(numbers(log, "mutants met "), [64, 95].into());
+        assert_eq!(numbers(log, "mutants come to "), [32].into());
     }
 
     #[test]

@@ -35,7 +35,9 @@ pub(super) fn judge(
     // Each scenario on one of the chips on which it meets the place, in turns: what one chip lacks, another may have.
     let mut meet = Vec::new();
     for name in SCENARIOS {
-        let of = |base: &&Base<'_>| base.scenario.name == name && base.met.contains(&mutant.number);
+        let of = |base: &&Base<'_>| {
+            base.scenario.name == name && base.places.met.contains(&mutant.number)
+        };
         let on: Vec<_> = bases.iter().filter(of).collect();
         let turn = mutant.number + meet.len();
         let at = turn.checked_rem(on.len()).unwrap_or(0);
@@ -46,7 +48,10 @@ pub(super) fn judge(
     let costs: Vec<_> = short
         .iter()
         .map(|base| {
-            let depth = of_file.iter().filter(|n| base.met.contains(n)).count();
+            let depth = of_file
+                .iter()
+                .filter(|n| base.places.met.contains(n))
+                .count();
             (base.took, depth)
         })
         .collect();

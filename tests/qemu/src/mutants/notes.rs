@@ -6,9 +6,10 @@
 use crate::emulator;
 use crate::guest;
 use crate::host::Host;
+use crate::mutants::Places;
 use anyhow::{Context, Result};
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
@@ -17,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A scenario without a mutant: how long it took, and which places it met.
-type Ran = (Duration, BTreeSet<usize>);
+/// A scenario without a mutant: how long it took, and which places it came to and met.
+type Ran = (Duration, Places);
 
 /// What is known, and the file to which more is added.
 pub(super) struct Notes {
@@ -71,13 +72,17 @@ impl Notes {
         for line in whole.lines() {
             match line.split_once('\t') {
                 Some(("base", rest)) => {
-                    let parts: Vec<&str> = rest.splitn(4, '\t').collect();
-                    let [scenario, chip, took, met] = parts[..] else {
+                    let parts: Vec<&str> = rest.splitn(5, '\t').collect();
+                    let [scenario, chip, took, come_to, met] = parts[..] else {
                         continue;
                     };
                     let took = Duration::from_millis(took.parse().unwrap_or(0));
-                    let met = met.split(' ').filter_map(|n| n.parse().ok()).collect();
-                    bases.insert((scenario.to_owned(), chip.to_owned()), (took, met));
+                    let [come_to, met] = [come_to, met].map(|numbers| {
+                        let numbers = numbers.split(' ');
+                        numbers.filter_map(|n| n.parse().ok()).collect()
+                    });
+                    let places = Places { come_to, met };
+                    bases.insert((scenario.to_owned(), chip.to_owned()), (took, places));
                 }
                 Some(("caught", rest)) => {
                     let Some((number, how)) = rest.split_once('\t') else {
@@ -109,12 +114,14 @@ impl Notes {
         self.bases.get(&at).cloned()
     }
 
-    pub(super) fn ran(&self, scenario: &str, chip: &str, took: Duration, met: &BTreeSet<usize>) {
-        let met: Vec<String> = met.iter().map(usize::to_string).collect();
+    pub(super) fn ran(&self, scenario: &str, chip: &str, took: Duration, places: &Places) {
+        let [come_to, met] = [&places.come_to, &places.met].map(|numbers| {
+            let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+            numbers.join(" ")
+        });
         let took = took.as_millis();
         self.add(&format!(
-            "base\t{scenario}\t{chip}\t{took}\t{}",
-            met.join(" ")
+            "base\t{scenario}\t{chip}\t{took}\t{come_to}\t{met}"
         ));
     }
 
@@ -140,12 +147,11 @@ mod tests {
         let path = env::temp_dir().join(format!("rkfd-notes-{}", std::process::id()));
         let file = || OpenOptions::new().create(true).append(true).open(&path);
         let notes = Notes::read(file().unwrap(), "");
-        notes.ran(
-            "used",
-            "navi48",
-            Duration::from_millis(1500),
-            &[3, 70].into(),
-        );
+        let places = Places {
+            come_to: [3, 5, 70].into(),
+            met: [3, 70].into(),
+        };
+        notes.ran("used", "navi48", Duration::from_millis(1500), &places);
         notes.judged(3, Some("used on navi48: a\tviolation"));
         notes.judged(70, None);
         let mut text = fs::read_to_string(&path).unwrap();
@@ -153,9 +159,10 @@ mod tests {
         text.push_str("missed\t7");
         let notes = Notes::read(file().unwrap(), &text);
         fs::remove_file(&path).unwrap();
-        let (took, met) = notes.base("used", "navi48").unwrap();
-        assert_eq!((took, met), (Duration::from_millis(1500), [3, 70].into()));
-        assert_eq!(notes.base("used", "mi308x"), None);
+        let (took, read) = notes.base("used", "navi48").unwrap();
+        assert_eq!(took, Duration::from_millis(1500));
+        assert_eq!((read.come_to, read.met), (places.come_to, places.met));
+        assert!(notes.base("used", "mi308x").is_none());
         let how = notes.verdict(3).unwrap();
         assert_eq!(how.as_deref(), Some("used on navi48: a\tviolation"));
         assert_eq!(notes.verdict(70), Some(None));
