@@ -75,17 +75,17 @@ fn refuse_remove() -> Scenario {
     of_mes(scenario, "on REMOVE_QUEUE: fail")
 }
 
-/// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is logged; the next program runs.
+/// CREATE_QUEUE fails with upstream's ETIMEDOUT and the reason is logged; the program's next queue runs, and the next
+/// program.
 fn refuse_add() -> Scenario {
-    let create = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; status=$?; grep errno /tmp/out; \
-        [ $status = 1 ] && grep -q 'CREATE_QUEUE .* failed, errno 110' /tmp/out";
     let scenario = with_vadd(
         "mes-refuse-add",
-        "a queue that is refused costs its program an error; the next program runs",
-        "vectoradd",
+        "a queue that is refused costs its program an error, and nothing is left of it; the next one runs",
+        "refused",
     )
+    .bin("rkfd-programs", "vectoradd")
     .step(Step::insmod(MODULE))
-    .step(Step::sh("create-fails", 60, create))
+    .step(Step::run("refused", 60, &["/bin/refused", VADD]))
     .step(Step::sh(
         "nothing-is-left",
         60,
