@@ -101,7 +101,7 @@ fn handshake(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         debugger.query(0).err() == Some(libc::EAGAIN),
     )?;
     debugger.send(debug::EC_PROCESS_RUNTIME, 0)?;
-    check("the program goes on", other.read()? == "enabled")
+    check("the program goes on", other.read()? == "declared")
 }
 
 /// Suspends a queue in the middle of a kernel.
@@ -205,6 +205,17 @@ fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether trap handlers are told of a debugger, by a kernel that waits until they are.
+fn is_noticed(other: &mut Other) -> Result<bool, Failure> {
+    other.ask("notice")?;
+    let numbers = other.numbers()?;
+    println!("the kernel that waits for a debugger has counted and ended: {numbers:?}");
+    match numbers[..] {
+        [counted, ended] if counted == u64::from(TOUCHING) => Ok(ended == 1),
+        _ => Err(Failure::new("it has not begun")),
+    }
+}
+
 /// A kernel begins: what it has counted after a while, and whether it has ended.
 fn begins(other: &mut Other) -> Result<Vec<u64>, Failure> {
     placed(other)?;
@@ -240,11 +251,29 @@ fn hears(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     )
 }
 
+/// The runtime ends: what the debugger changed of waves goes with it (`kfd_runtime_disable`).
+fn runtime_ends(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
+    debugger.launch(debug::LAUNCH_MODE_HALT)?;
+    other.ask("no runtime")?;
+    debugger.exception(debug::EC_PROCESS_RUNTIME)?;
+    debugger.send(debug::EC_PROCESS_RUNTIME, 0)?;
+    check("the program goes on", other.read()? == "declared")?;
+    check(
+        "waves begin as without a debugger",
+        begins(other)? == [u64::from(TOUCHING), 1],
+    )?;
+    check("trap handlers know of none", !is_noticed(other)?)
+}
+
 fn debugger() -> Result<(), Failure> {
     let gpu = Gpu::open()?;
     let mut other = Other::start([argument(1)?, argument(2)?, "target".into()])?;
     let debugger = Debugger::new(other.pid())?;
     handshake(&debugger, &mut other)?;
+    check(
+        "trap handlers know of the debugger",
+        is_noticed(&mut other)?,
+    )?;
     suspends(&debugger, &mut other)?;
     watches(&debugger, &mut other)?;
     hears(&debugger, &mut other)?;
@@ -259,6 +288,7 @@ fn debugger() -> Result<(), Failure> {
         "there is nothing to detach from",
         debugger.disable() == Err(libc::EINVAL),
     )?;
+    check("trap handlers know that it left", !is_noticed(&mut other)?)?;
     let again = debugger
         .enable()
         .map(|info| (info.r_debug, info.runtime_state));
@@ -266,6 +296,11 @@ fn debugger() -> Result<(), Failure> {
         "it comes back, and finds the runtime",
         again == Ok((R_DEBUG, debug::RUNTIME_STATE_ENABLED)),
     )?;
+    check(
+        "trap handlers know that it is back",
+        is_noticed(&mut other)?,
+    )?;
+    runtime_ends(&debugger, &mut other)?;
     other.kill()?;
     check(
         "the program is gone",

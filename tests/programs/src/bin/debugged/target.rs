@@ -22,6 +22,11 @@ pub const R_DEBUG: u64 = 0x1234_5678;
 /// An address at which nothing is mapped.
 pub const NOWHERE: u64 = 0x1234_0000_0000;
 
+/// Where trap handlers find whether a debugger is attached: the third word of 64 bits of the driver's memory
+/// (`AMDGPU_VA_RESERVED_TRAP_START` of amdgpu_vm.h, `KFD_CWSR_TMA_OFFSET` of kfd_priv.h,
+/// `kfd_process_set_trap_debug_flag`), at the end of the address space.
+const IS_DEBUGGED: u64 = u64::MAX - (4 << 20) - (64 << 10) + 1 + 4096 + 2048 + 16;
+
 /// What the debugged program has at a time.
 pub struct Target {
     kfd: File,
@@ -64,7 +69,8 @@ impl Target {
 
     fn answer(&mut self, line: &str) -> Result<String, Failure> {
         match line {
-            "runtime" => self.runtime(),
+            "runtime" => self.runtime(debug::RUNTIME_ENABLE_MODE_ENABLE_MASK),
+            "no runtime" => self.runtime(0),
             "spin" => self.spin(),
             "look" => self.look(),
             "go" => {
@@ -77,6 +83,7 @@ impl Target {
             "place" => self.place(),
             "touch" => self.touch(),
             "touched" => self.touched(),
+            "notice" => self.notice(),
             "prepare" => {
                 let event = raw::event(&self.kfd, event::EVENT_MEMORY);
                 self.faults = Some(event.map_err(errno("CREATE_EVENT"))?);
@@ -98,15 +105,15 @@ impl Target {
         }
     }
 
-    /// Waits until the debugger has taken note.
-    fn runtime(&mut self) -> Result<String, Failure> {
+    /// Declares its runtime, or that it ends. Waits until the debugger has taken note.
+    fn runtime(&mut self, mode_mask: u32) -> Result<String, Failure> {
         let mut args = debug::RuntimeEnableArgs {
             r_debug: R_DEBUG,
-            mode_mask: debug::RUNTIME_ENABLE_MODE_ENABLE_MASK,
+            mode_mask,
             ..Default::default()
         };
         call(&self.kfd, &ioctl::RUNTIME_ENABLE, &mut args).map_err(errno("RUNTIME_ENABLE"))?;
-        Ok("enabled".into())
+        Ok("declared".into())
     }
 
     fn spin(&mut self) -> Result<String, Failure> {
@@ -178,6 +185,16 @@ impl Target {
         let work = last.work.as_ref().ok_or_else(lost)?;
         let seen = last.seen.get(0).unwrap_or(0);
         Ok(format!("{seen} {}", u32::from(work.is_done())))
+    }
+
+    /// A kernel begins that waits until trap handlers are told of a debugger: how far it is after a while.
+    fn notice(&mut self) -> Result<String, Failure> {
+        self.place()?;
+        let last = self.touching.last_mut().ok_or_else(lost)?;
+        let kernel = self.spin.kernel("spin")?;
+        let dispatch = last.queue.dispatch(&kernel).blocks(1).block(TOUCHING);
+        last.work = Some(dispatch.arg(IS_DEBUGGED).arg(&last.seen).submit()?);
+        self.touched()
     }
 
     /// A work-group traps. The header of the queue's save area names a word and an event for that.
