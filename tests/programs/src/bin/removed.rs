@@ -22,11 +22,13 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, Memory, QueueOptions};
-use rkfd_programs::raw::errno;
+use rkfd_programs::raw::{self, errno};
 use rkfd_programs::{
     bound, check, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE,
 };
+use rkfd_uapi::memory;
 use rkfd_uapi::mmap::{Kind, Offset};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 const CHILD: &str = "RKFD_EXAMPLE_CHILD";
@@ -41,6 +43,11 @@ const VRAM: &str = "vram";
 const READY_THIRD: &str = "/tmp/removed-ready-third";
 const ELEMENTS: usize = 4096;
 const SIGBUS: i32 = 7;
+const PAGE: usize = 4096;
+/// Bytes of a process' doorbells (`kfd_doorbell_process_slice`).
+const DOORBELLS: usize = 8192;
+/// Where nothing is mapped.
+const VA: u64 = 0x1234_0000_0000;
 
 fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
     let start = Instant::now();
@@ -89,6 +96,25 @@ fn open() -> Result<Gpu, Failure> {
     }
 }
 
+/// Memory of every kind is refused with ENODEV.
+fn no_memory(kfd: &File, gpu_id: u32) -> Result<(), Failure> {
+    let own = vec![0u8; 2 * PAGE];
+    let page = (own.as_ptr() as usize).next_multiple_of(PAGE) as u64;
+    for (what, size, flags, user) in [
+        ("VRAM", PAGE, memory::ALLOC_VRAM, 0),
+        ("system memory", PAGE, memory::ALLOC_GTT, 0),
+        ("its own memory", PAGE, memory::ALLOC_USERPTR, page),
+        ("doorbells", DOORBELLS, memory::ALLOC_DOORBELL, 0),
+        ("registers", PAGE, memory::ALLOC_MMIO_REMAP, 0),
+    ] {
+        let flags = flags | memory::ALLOC_WRITABLE;
+        let result = raw::alloc(kfd, gpu_id, VA, size, user, flags);
+        println!("{what}: {result:?}");
+        check("it is refused", result == Err(Errno::NODEV))?;
+    }
+    Ok(())
+}
+
 fn child() -> Result<(), Failure> {
     let gpu = open()?;
     let module = gpu.load(&code_object()?)?;
@@ -96,6 +122,7 @@ fn child() -> Result<(), Failure> {
     let queue = gpu.queue(QueueOptions::default())?;
     let add = VectorAdd::new(&gpu, ELEMENTS, 0)?;
     let buffer = gpu.alloc_in::<u32>(Memory::Gtt, ELEMENTS)?;
+    let kfd = File::open("/dev/kfd").map_err(Failure::new)?;
     let own = File::open("/proc/self/mem").map_err(Failure::new)?;
     let peek = || own.read_exact_at(&mut [0; 4], buffer.address());
     peek().map_err(Failure::new)?;
@@ -119,6 +146,7 @@ fn child() -> Result<(), Failure> {
     wait_for(GONE, None)?;
     refused("CREATE_QUEUE", gpu.queue(QueueOptions::default()))?;
     refused("an allocation", gpu.alloc::<u32>(1024))?;
+    no_memory(&kfd, gpu.id())?;
     refused("GET_CLOCK_COUNTERS", gpu.clocks())?;
     check("a debugger reads nothing", peek().is_err())?;
     println!("all requests are refused with ENODEV; now the doorbell");
