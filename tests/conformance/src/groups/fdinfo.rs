@@ -2,7 +2,7 @@
 //! What a file of the render node has, in `/proc/PID/fdinfo`. Paths are those of `drivers/gpu/drm`.
 
 use super::*;
-use crate::fixture::GTT;
+use crate::fixture::{GTT, VRAM};
 use crate::row::{row, Answer, Row};
 use rkfd_uapi::gem::*;
 use rkfd_uapi::ioctl as requests;
@@ -63,6 +63,15 @@ fn made(c: &Ctx, domains: u32, domain_flags: u64) -> Result<u32, String> {
     let errno = sys::ioctl(c.render()?, GEM_CREATE.command(), sys::address(&mut args));
     crate::fixture::must("GEM_CREATE", errno)?;
     Ok(args.handle())
+}
+
+/// KFD is asked for more VRAM than there is.
+fn too_much(c: &mut Ctx) -> Result<(), String> {
+    let mut args = c.alloc_args(c.available() + (64 << 20), VRAM);
+    match c.raw(&requests::ALLOC_MEMORY_OF_GPU, &mut args) {
+        libc::ENOMEM => Ok(()),
+        errno => Err(format!("ALLOC_MEMORY_OF_GPU: errno {errno}")),
+    }
 }
 
 fn closed(c: &Ctx, handle: u32) -> Result<(), String> {
@@ -132,6 +141,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(F, "drm-resident-vram, of a new buffer in VRAM", is(SIZE), STATS, |c| of_new(c, "drm-resident-vram", DOMAIN_VRAM, 0)),
         row(F, "drm-memory-vram, of a new buffer in VRAM", is(SIZE), SHOW, |c| of_new(c, "drm-memory-vram", DOMAIN_VRAM, 0)),
         row(F, "amd-requested-vram, of a new buffer in VRAM", is(SIZE), SHOW, |c| of_new(c, "amd-requested-vram", DOMAIN_VRAM, 0)),
+        row(F, "drm-resident-vram, of a new buffer, after KFD was asked for more than there is", is(SIZE), "amd/amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_reserve_mem_limit", |c| growth(c, "drm-resident-vram", |c| { made(c, DOMAIN_VRAM, 0)?; too_much(c) })),
         row(F, "amd-evicted-vram, of a new buffer in VRAM", is(0), STATS, |c| of_new(c, "amd-evicted-vram", DOMAIN_VRAM, 0)),
         row(F, "drm-total-cpu, of a new buffer in CPU", is(SIZE), "amd/amdgpu/amdgpu_object.c: amdgpu_bo_mem_stats_placement", |c| of_new(c, "drm-total-cpu", DOMAIN_CPU, 0)),
         row(F, "drm-total-vram, of a new buffer in VRAM or GTT", is(SIZE), "amd/amdgpu/amdgpu_object.c: amdgpu_bo_mem_stats_placement", |c| of_new(c, "drm-total-vram", DOMAIN_VRAM | DOMAIN_GTT, 0)),

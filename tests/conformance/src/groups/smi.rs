@@ -10,10 +10,17 @@ use rkfd_uapi::smi::{self as abi, SmiEventsArgs};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 const BOTH: [u32; 2] = [abi::SMI_EVENT_PROCESS_START, abi::SMI_EVENT_PROCESS_END];
+/// Seconds until who waits for something to read gives up.
+const PATIENCE: u32 = 60;
 /// Files that an ordinary user opens one after the other.
 const MANY: u32 = 1100;
+/// `KFD_MAX_KFIFO_SIZE`.
+const ROOM: usize = 8192;
+/// A line about a process with the longest name has more than 20 bytes, and fewer than these.
+const LINE: usize = 32;
 
 fn opened(c: &Ctx) -> Result<OwnedFd, String> {
     let mut args = SmiEventsArgs {
@@ -99,12 +106,31 @@ fn hears(c: &Ctx, events: &[u32], at_once: usize) -> Result<Got, String> {
 fn woken(c: &Ctx) -> Result<Got, String> {
     let file = listening(c, &BOTH)?;
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| files::readable(&file, STALLED));
+        let waiter = scope.spawn(|| files::readable(&file, PATIENCE));
         let before = waiter.is_finished();
         neighbour(c)?;
+        let start = Instant::now();
         let after = waiter.join().map_err(|_| "the thread panicked")?;
-        Ok(holds(!before && after))
+        // Who isn't woken looks once more when the time is up.
+        let in_time = start.elapsed() < Duration::from_secs(PATIENCE.into()) / 2;
+        Ok(holds(!before && after && in_time))
     })
+}
+
+/// Bytes that wait for a client that doesn't read while more other processes begin than there is room for.
+fn waiting(c: &Ctx) -> Result<Got, String> {
+    // The longest name, so that not so many are needed.
+    std::fs::write("/proc/self/comm", "fifteen-letters").map_err(|e| e.to_string())?;
+    let mut file = listening(c, &BOTH[..1])?;
+    for _ in 0..ROOM / 20 {
+        neighbour(c)?;
+    }
+    let mut bytes = vec![0; 2 * ROOM];
+    let mut all = 0;
+    while let Ok(read) = file.read(&mut bytes) {
+        all += read;
+    }
+    Ok(holds(all <= ROOM && all > ROOM - LINE))
 }
 
 #[rustfmt::skip]
@@ -122,6 +148,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "read: the same, 5 bytes at a time", YES, READ, |c| hears(c, &BOTH, 5)),
         row(S, "read: another process ends, which alone is chosen", YES, "kfd_smi_events.c: kfd_smi_ev_enabled", |c| hears(c, &BOTH[1..], 4096)),
         row(S, "read: as long as nothing was chosen", Want::Errno(libc::EAGAIN), "kfd_smi_events.c: kfd_smi_event_open", |c| { let mut file = File::from(opened(c)?); neighbour(c)?; Ok(errno(file.read(&mut [0; 8]).map(|_| ()).map_err(|e| e.raw_os_error().unwrap_or(0)))) }),
+        row(S, "read: as much as there is room for", YES, "kfd_smi_events.c: add_event_to_kfifo", |c| waiting(c)),
         row(S, "read: an address that can't be written", EFAULT, READ, |c| { let file = listening(c, &BOTH)?; neighbour(c)?; Ok(errno(files::read_to(&file, KERNEL))) }),
         row(S, "poll: another process begins", YES, "kfd_smi_events.c: kfd_smi_ev_poll", |c| woken(c)),
         row(S, "opened and closed many times by an ordinary user", is(MANY.into()), "kfd_smi_events.c: kfd_smi_ev_release", |c| Ok(Got::Value(other_process(c, |o| { sys::drop_privileges(); i32::from((0..MANY).all(|_| opened(o).is_ok())) }) as u64 * u64::from(MANY)))),
