@@ -98,7 +98,7 @@ fn refuse_add() -> Scenario {
         "dmesg | grep -q 'refuses ADD_QUEUE: error 255 of command 2'",
     ))
     .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, "at the 1st ADD_QUEUE: fail")
+    of_mes(scenario, "at the 3rd ADD_QUEUE: fail")
 }
 
 /// The firmware's log: words that it writes while a queue runs, and none without the parameter.

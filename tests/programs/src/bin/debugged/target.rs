@@ -4,7 +4,7 @@
 
 use super::order::Misdeeds;
 use super::{kfd, load, lost, SOON};
-use rkfd::{Buffer, Gpu, Kernel, Module, Queue, QueueOptions, Signal, Submission};
+use rkfd::{Address, Buffer, Gpu, Kernel, Module, Queue, QueueOptions, Signal, Submission};
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::spin::Spin;
 use rkfd_programs::{check, other, Failure, PATIENCE};
@@ -193,7 +193,12 @@ impl Target {
         let last = self.touching.last_mut().ok_or_else(lost)?;
         let kernel = self.spin.kernel("spin")?;
         let dispatch = last.queue.dispatch(&kernel).blocks(1).block(TOUCHING);
-        last.work = Some(dispatch.arg(IS_DEBUGGED).arg(&last.seen).submit()?);
+        last.work = Some(
+            dispatch
+                .arg(Address(IS_DEBUGGED))
+                .arg(&last.seen)
+                .submit()?,
+        );
         self.touched()
     }
 
