@@ -37,6 +37,9 @@ const EVENT: [&str; 4] = [
     "wake-up, and the way back to the program",
 ];
 
+/// The stages that begin by one clock and end by the other.
+pub const BETWEEN_CLOCKS: [&str; 3] = [DEVICE[0], POLLED[0], EVENT[1]];
+
 /// One way of waiting: for each stage, how long it took in each dispatch, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Way {
