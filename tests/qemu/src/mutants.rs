@@ -236,7 +236,7 @@ pub fn run(
     };
     mutants.retain(|m| are_met(m) || never_holds(m));
     println!(
-        "{planted} mutants are planted; the scenarios meet {} of them",
+        "{planted} mutants are planted; the scenarios come to {} of them",
         mutants.len()
     );
     mutants.retain(|m| {
