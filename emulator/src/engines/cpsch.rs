@@ -86,7 +86,7 @@ impl Shared {
         regs.write(reg, value, || self.env.clock().now())?;
         for order in regs.orders.iter().skip(before) {
             // A ring from now on is for the queue, even before the firmware's thread has it.
-            if let Order::Connect(_, queue, _) = order {
+            if let Order::Connect(_, queue, ..) = order {
                 self.env.doorbells().store(queue.doorbell, NOT_RUNG);
             }
         }

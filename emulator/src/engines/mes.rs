@@ -236,7 +236,7 @@ impl IpBlock for Mes {
         regs.write(reg, value, || self.shared.env.clock().now())?;
         for order in regs.orders.iter().skip(before) {
             // A ring from now on is for the queue, even before the firmware's thread has it.
-            if let Order::Connect(_, ring) = order {
+            if let Order::Connect(_, ring, _) = order {
                 self.shared.env.doorbells().store(ring.doorbell, NOT_RUNG);
             }
         }

@@ -94,11 +94,10 @@ impl Firmware {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Connect(slot, queue, role) => {
+            Order::Connect(slot, queue, role, image) => {
                 if role == Role::Kiq {
                     self.reserved &= !(1 << slot.xcc());
                 }
-                let image = Box::new(*self.shared.regs(slot.xcc()).image(slot));
                 let space = self.mec.space_on(slot.xcc(), 0);
                 if let Err(what) = hqd::check_beside_registers(&GFX9_4_3.mqd, space, &image) {
                     self.violation(format_args!("{what}"));

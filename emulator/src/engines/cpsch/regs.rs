@@ -39,8 +39,8 @@ use reset::HALTED;
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// CP_HQD_ACTIVE was set: connect this queue.
-    Connect(Slot, Box<Queue>, Role),
+    /// CP_HQD_ACTIVE was set: connect this queue, which its registers had then.
+    Connect(Slot, Box<Queue>, Role, Box<Image>),
     /// CP_HQD_ACTIVE was cleared, or the pipe was reset: drop the queue as it is.
     Drop(Slot),
     /// CP_HQD_DEQUEUE_REQUEST: 1 drains, 2 resets, 3 saves the waves.

@@ -187,7 +187,12 @@ impl Firmware {
             Ok(_) => return api(code::VALUE, "the write pointer is beyond the ring"),
             Err(fault) => return api(code::MEMORY, format!("the write pointer: {fault}")),
         }
-        *self.shared.regs().image_mut(Bank::Mes(Pipe::Scheduler)) = *image;
+        let bank = Bank::Mes(Pipe::Scheduler);
+        let mut regs = self.shared.regs();
+        *regs.image_mut(bank) = *image;
+        ring.save_pointers(regs.image_mut(bank));
+        regs.set_active(bank, true);
+        drop(regs);
         self.connect(Pipe::Scheduler, ring);
         Ok(())
     }

@@ -84,9 +84,7 @@ impl Firmware {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Connect(pipe, ring) => {
-                let bank = Bank::Mes(pipe);
-                let image = *self.shared.regs().image(bank);
+            Order::Connect(pipe, ring, image) => {
                 if let Err(what) = hqd::check_beside_registers(&GFX12.mqd, self.space(), &image) {
                     self.shared.env.report().violation(format_args!("{what}"));
                 }
@@ -153,12 +151,8 @@ impl Firmware {
         heard
     }
 
-    /// Puts a checked ring on a pipe.
+    /// Puts a checked ring on a pipe, whose registers have it.
     pub fn connect(&mut self, pipe: Pipe, ring: Ring) {
-        let mut regs = self.shared.regs();
-        ring.save_pointers(regs.image_mut(Bank::Mes(pipe)));
-        regs.set_active(Bank::Mes(pipe), true);
-        drop(regs);
         let members = [
             ("pipe", Value::Num(pipe.index() as u64)),
             ("ring", Value::Hex(ring.base)),

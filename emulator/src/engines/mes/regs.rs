@@ -40,8 +40,8 @@ const VERSION: u32 = (0x14 << 12) | 0x8d;
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// CP_HQD_ACTIVE of a pipe's queue was set: connect this ring.
-    Connect(Pipe, Box<Ring>),
+    /// CP_HQD_ACTIVE of a pipe's queue was set: connect this ring, which its registers had then.
+    Connect(Pipe, Box<Ring>, Box<Mqd>),
     /// It was cleared, or the pipe was reset: drop the queue as it is. A ring of MES also when it
     /// is dequeued.
     Drop(Bank),
@@ -392,7 +392,9 @@ impl Regs {
                     }
                     let ring = Ring::from_hqd(self.image(bank)).map_err(Refused::Undefined)?;
                     self.is_set_up()?;
-                    self.orders.push(Order::Connect(pipe, Box::new(ring)));
+                    let image = Box::new(*self.image(bank));
+                    self.orders
+                        .push(Order::Connect(pipe, Box::new(ring), image));
                 }
                 (Bank::Compute(_), false, true) => {
                     return undefined("a compute queue that registers connect is not modelled")

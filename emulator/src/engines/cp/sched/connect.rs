@@ -26,7 +26,8 @@ const SAVED_WORDS: usize = 56;
 
 impl Mec {
     /// Puts a checked queue on an HQD. `wptr`: the write pointer is read there, in the address space
-    /// of this VMID.
+    /// of this VMID. A queue that registers connect has none: its registers hold it, and stay as they are,
+    /// since the driver may already be on its way to other values.
     pub fn connect(
         &mut self,
         slot: Slot,
@@ -114,7 +115,7 @@ impl Mec {
             }
         }
         h.launched.resume(slot, owner.vmid, &h.loads, &self.units);
-        for load in h.loads.iter() {
+        for load in h.loads.iter().filter(|_| wptr.is_some()) {
             self.regs.change(slot.on(load.xcc), &mut |to| {
                 let words = to.0.iter_mut().zip(load.image.0);
                 for (to, from) in words.skip(FIRST_HQD_WORD).take(SAVED_WORDS) {

@@ -46,8 +46,9 @@ impl Regs {
                 if role == Role::Kiq {
                     self.wakes_for(queue.doorbell)?;
                 }
+                let image = Box::new(*self.image(slot));
                 self.orders
-                    .push(Order::Connect(slot, Box::new(queue), role));
+                    .push(Order::Connect(slot, Box::new(queue), role, image));
             } else if active && value & 1 == 0 {
                 self.orders.push(Order::Drop(slot));
             }
