@@ -132,6 +132,9 @@ impl Psp {
 
     /// Shows the processor the table of contents of what will come (`psp_load_toc`). How large a region it wants
     /// is nothing to the driver where the region is there from power-on.
+    ///
+    /// Not inlined: a command is a sixteenth of a kernel stack.
+    #[inline(never)]
     fn contents(&mut self, bytes: &[u8]) -> Result {
         put(&self.dev, &self.image, bytes)?;
         let load = of(command::LOAD_TOC)

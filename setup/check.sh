@@ -17,8 +17,13 @@ of_module() {
     part "formatting of the module" setup/in-root rustfmt --edition 2021 \
         --config-path "$tree/.rustfmt.toml" --check rust/rkfd_main.rs
     part "lints of the module" setup/module.sh --clippy
+    part "stack that the module's functions take" stack
     part "what a further chip takes" setup/stub-chip.sh
     return "$bad"
+}
+stack() {
+    local module
+    module=$(setup/module.sh) && setup/in-root setup/frames.py "$module"
 }
 # What it says comes out whole, last.
 said=$(mktemp)
@@ -28,6 +33,7 @@ part "floors" setup/in-root setup/floors.py
 part "the check of floors" setup/in-root tests/floors/test_floors.py --quiet
 part "files and functions that documents name" setup/in-root setup/docs.py
 part "links of the documents, as pages" setup/in-root setup/docs-site.py --out /tmp/docs
+part "the check of stacks" setup/in-root tests/floors/test_frames.py --quiet
 part "the checks of documents" setup/in-root tests/floors/test_docs.py --quiet
 part "the report of benchmarks" setup/in-root tests/bench/test_report.py --quiet
 part "the comparison of drivers" setup/in-root tests/bench/test_rivals.py --quiet

@@ -138,7 +138,8 @@ impl Hiq {
         Ok(hiq)
     }
 
-    /// Maps it on each XCC.
+    /// Maps it on each XCC. Not inlined: its MQD leaves the stack with it.
+    #[inline(never)]
     fn map_everywhere(&mut self) -> Result {
         let parts = self.parts.clone();
         for (i, xcc) in (0..).zip(parts.gfx.regs().instances(Block::Gc)) {

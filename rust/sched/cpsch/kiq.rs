@@ -283,6 +283,8 @@ fn cleaner(parts: &Parts) -> Result<VramRange> {
 }
 
 impl Queue {
+    /// Not inlined: its MQD leaves the stack before packets run.
+    #[inline(never)]
     fn new(parts: &Arc<Parts>, xcc: u8, index: u32) -> Result<Self> {
         let bell = index.checked_mul(doorbell::XCC_RANGE * 2);
         let bell = bell.and_then(|words| words.checked_add(doorbell::KIQ.get()));
