@@ -22,7 +22,7 @@ mod holds;
 mod rule;
 
 pub use control::answer;
-pub use effect::Effect;
+pub use effect::{Damage, Effect};
 pub use event::{Event, Kind, POINTS};
 pub use holds::{Go, Holds};
 use rule::Rule;

@@ -143,4 +143,34 @@ fn each_rule_breaks_one_thing() {
     assert_ne!(bad, good);
     assert_eq!(bad.len(), good.len());
     assert_eq!(sum(&bad[10..]), u16_at(&bad, 8));
+    // Tables: blocks, core, what is fused off; all else is sound.
+    let at = |n: usize| u16_at(&good, 12 + n * 8) as usize;
+    for (rule, place) in [
+        ("bad block table", at(0)),
+        ("bad core table", at(1)),
+        ("bad harvest table", at(2)),
+        ("no dies", at(0) + 12),
+    ] {
+        let bad = with(&format!("at probe: {rule}"));
+        let differ = |&i: &usize| bad[i] != good[i];
+        let changed: Vec<usize> = (60..bad.len()).filter(differ).collect();
+        assert_eq!(changed, [place], "{rule}");
+        assert_eq!(sum(&bad[10..]), u16_at(&bad, 8));
+    }
+    let bad = with("at probe: bad block checksum");
+    assert_eq!(bad[60..], good[60..]);
+    assert_ne!(u16_at(&bad, 14), u16_at(&good, 14));
+    let bad = with("at probe: no harvest table");
+    assert_eq!((bad[60..] == good[60..], u16_at(&bad, 28)), (true, 0));
+    for (rule, more, dies) in [("repeated block", 1, 1), ("too many blocks", 140, 16)] {
+        let bad = with(&format!("at probe: {rule}"));
+        let count = |binary: &[u8]| u16_at(binary, u16_at(binary, at(0) + 16) as usize + 2);
+        assert_eq!(count(&bad), count(&good) + more);
+        assert_eq!(u16_at(&bad, at(0) + 12), dies);
+        let place = |die: usize| u16_at(&bad, at(0) + 16 + die * 4);
+        assert!((0..dies.into()).all(|die| place(die) == place(0)));
+        assert_eq!(sum(table(&bad, 0)), u16_at(&bad, 14));
+        // `DISCOVERY_TMR_SIZE`.
+        assert!(bad.len() <= 10 << 10);
+    }
 }

@@ -10,7 +10,7 @@ pub mod gc;
 
 use crate::device::facts::Ip;
 use crate::device::Env;
-use crate::rules::{Effect, Event, Kind, Rules};
+use crate::rules::{Damage, Effect, Event, Kind, Rules};
 use rkfd_hw::discovery::{
     checksum, BinaryHeader, DieHeader, Ip as IpEntry, IpHeader, BINARY_SIGNATURE,
     HARVEST_SIGNATURE, IP_SIGNATURE, OFFSET_FROM_END,
@@ -18,6 +18,13 @@ use rkfd_hw::discovery::{
 use rkfd_hw::layout::Layout;
 use rkfd_hw::regs::Block;
 
+/// So often does a damaged table list a block, for so many dies, which is as many as there is room for. Linux sets 10 KiB
+/// aside for the binary (`DISCOVERY_TMR_SIZE`).
+const MANY: usize = 140;
+const DIES: u16 = 16;
+/// Where the table of blocks has the place of the first die's (`ip_discovery_header.die_info[0].die_offset`), and after that
+/// the next one's number.
+const DIE0: usize = 16;
 /// Entries of the harvest table.
 const HARVEST_ENTRIES: usize = 32;
 /// The version of GC that no driver knows, for the rule.
@@ -40,59 +47,93 @@ pub fn install(env: &dyn Env, binary: &[u8]) {
 
 /// The binary of a chip with these IP blocks and this GC table.
 pub fn build(ips: &[Ip], gc_table: &[u32], rules: &Rules) -> Vec<u8> {
-    let effect = rules.ask(&Event::of(Kind::Probe));
+    let damage = match rules.ask(&Event::of(Kind::Probe)) {
+        Some(Effect::Damaged(damage)) => Some(damage),
+        _ => None,
+    };
+    let has = |wanted| damage == Some(wanted);
     let header_size = BinaryHeader::WORDS * 4;
-    let ip_table = ip_table(ips, effect, header_size);
-    let gc_table = bytes(gc_table);
-    let harvest = harvest_table();
+    let ip_table = ip_table(ips, damage, header_size);
+    let mut gc_table = bytes(gc_table);
+    if has(Damage::CoreSignature) {
+        spoil(&mut gc_table);
+    }
+    let mut harvest = harvest_table();
+    if has(Damage::HarvestSignature) {
+        spoil(&mut harvest);
+    }
     let ip_at = header_size;
     let gc_at = ip_at + ip_table.len();
     let harvest_at = gc_at + gc_table.len();
     let size = harvest_at + harvest.len();
-    let signature = if effect == Some(Effect::BadSignature) {
-        !BINARY_SIGNATURE
-    } else {
-        BINARY_SIGNATURE
+    let signature = match has(Damage::Signature) {
+        true => !BINARY_SIGNATURE,
+        false => BINARY_SIGNATURE,
     };
-    let version = match effect {
-        Some(Effect::FutureVersion) => 3,
-        _ => 1,
+    let version = match has(Damage::FutureVersion) {
+        true => 3,
+        false => 1,
+    };
+    let ip_sum = match has(Damage::BlocksChecksum) {
+        true => !checksum(&ip_table),
+        false => checksum(&ip_table),
+    };
+    let harvest_offset = match has(Damage::NoHarvest) {
+        true => 0,
+        false => harvest_at as u16,
     };
     let header = BinaryHeader::zeroed()
         .with(BinaryHeader::SIGNATURE, signature)
         .with(BinaryHeader::VERSION_MAJOR, version)
         .with(BinaryHeader::SIZE, size as u16)
         .with(BinaryHeader::IP_OFFSET, ip_at as u16)
-        .with(BinaryHeader::IP_CHECKSUM, checksum(&ip_table))
+        .with(BinaryHeader::IP_CHECKSUM, ip_sum)
         .with(BinaryHeader::IP_SIZE, ip_table.len() as u16)
         .with(BinaryHeader::GC_OFFSET, gc_at as u16)
         .with(BinaryHeader::GC_CHECKSUM, checksum(&gc_table))
         .with(BinaryHeader::GC_SIZE, gc_table.len() as u16)
-        .with(BinaryHeader::HARVEST_OFFSET, harvest_at as u16)
+        .with(BinaryHeader::HARVEST_OFFSET, harvest_offset)
         .with(BinaryHeader::HARVEST_CHECKSUM, checksum(&harvest))
         .with(BinaryHeader::HARVEST_SIZE, harvest.len() as u16);
     let rest = [ip_table, gc_table, harvest].concat();
     // The sum covers what follows the checksum: the header from its size on, and the tables.
     let from_size = bytes(&header.0);
     let sum = checksum(from_size.get(10..).unwrap_or_default()).wrapping_add(checksum(&rest));
-    let sum = if effect == Some(Effect::BadChecksum) {
-        !sum
-    } else {
-        sum
+    let sum = match has(Damage::Checksum) {
+        true => !sum,
+        false => sum,
     };
     let header = header.with(BinaryHeader::CHECKSUM, sum);
     [bytes(&header.0), rest].concat()
 }
 
-fn ip_table(ips: &[Ip], effect: Option<Effect>, at: usize) -> Vec<u8> {
+/// Makes a table's signature wrong.
+fn spoil(table: &mut [u8]) {
+    if let Some(first) = table.first_mut() {
+        *first = !*first;
+    }
+}
+
+fn ip_table(ips: &[Ip], damage: Option<Damage>, at: usize) -> Vec<u8> {
     let die_at = at + IpHeader::WORDS * 4;
-    let count = match effect {
-        Some(Effect::ImpossibleCounts) => u16::MAX,
-        _ => ips.len() as u16,
+    let more = match damage {
+        Some(Damage::RepeatedBlock) => 1,
+        Some(Damage::TooManyBlocks) => MANY,
+        _ => 0,
+    };
+    let dies = match damage {
+        Some(Damage::NoDies) => 0,
+        Some(Damage::TooManyBlocks) => DIES,
+        _ => 1,
+    };
+    let repeated = ips.last().into_iter().cycle().take(more);
+    let count = match damage {
+        Some(Damage::ImpossibleCounts) => u16::MAX,
+        _ => (ips.len() + more) as u16,
     };
     let mut die = bytes(&DieHeader::zeroed().with(DieHeader::NUM_IPS, count).0);
-    for ip in ips {
-        let version = match effect == Some(Effect::UnknownCore) && ip.hw_id == Block::Gc as u16 {
+    for ip in ips.iter().chain(repeated) {
+        let version = match damage == Some(Damage::UnknownCore) && ip.hw_id == Block::Gc as u16 {
             true => UNKNOWN_GC,
             false => ip.version,
         };
@@ -104,9 +145,17 @@ fn ip_table(ips: &[Ip], effect: Option<Effect>, at: usize) -> Vec<u8> {
         .with(IpHeader::SIGNATURE, IP_SIGNATURE)
         .with(IpHeader::VERSION, 3)
         .with(IpHeader::SIZE, size as u16)
-        .with(IpHeader::NUM_DIES, 1)
+        .with(IpHeader::NUM_DIES, dies)
         .with(IpHeader::DIE0_OFFSET, die_at as u16);
-    [bytes(&header.0), die].concat()
+    let mut table = [bytes(&header.0), die].concat();
+    // Further dies have the first one's blocks.
+    for further in 1..usize::from(dies) {
+        table.copy_within(DIE0..DIE0 + 4, DIE0 + further * 4);
+    }
+    if damage == Some(Damage::BlocksSignature) {
+        spoil(&mut table);
+    }
+    table
 }
 
 fn entry(ip: &Ip, (major, minor, revision): (u8, u8, u8)) -> IpEntry {

@@ -38,16 +38,8 @@ pub enum Effect {
     FlipBit,
     /// Mutation: the last word of a packet's body is hidden until it is read again.
     HideWord,
-    /// The discovery binary has a wrong signature.
-    BadSignature,
-    /// The discovery binary has a wrong checksum.
-    BadChecksum,
-    /// The discovery binary has a version that nobody knows yet.
-    FutureVersion,
-    /// The discovery binary lists a graphics core of an unknown version.
-    UnknownCore,
-    /// The discovery binary counts more IP blocks than it has room for.
-    ImpossibleCounts,
+    /// The discovery binary is damaged.
+    Damaged(Damage),
     /// The firmware does not run, as before PSP load.
     Cold,
     /// Another driver has used the device: registers of queues and contexts hold what it left there.
@@ -64,6 +56,37 @@ pub enum Effect {
     Death,
     /// The device loses power, and gets it again. No rule has this effect: the control socket asks for it.
     PowerCycle,
+}
+
+/// What is wrong with the discovery binary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// Its signature.
+    Signature,
+    /// Its checksum.
+    Checksum,
+    /// It has a version that nobody knows yet.
+    FutureVersion,
+    /// It lists a graphics core of an unknown version.
+    UnknownCore,
+    /// It counts more IP blocks than it has room for.
+    ImpossibleCounts,
+    /// The signature of its table of IP blocks.
+    BlocksSignature,
+    /// The checksum of that table.
+    BlocksChecksum,
+    /// That table is of no die.
+    NoDies,
+    /// That table lists a block thousands of times.
+    TooManyBlocks,
+    /// That table lists its last block twice, which does no harm.
+    RepeatedBlock,
+    /// The signature of its table of the graphics core.
+    CoreSignature,
+    /// The signature of its table of what is fused off.
+    HarvestSignature,
+    /// It has no such table, which does no harm.
+    NoHarvest,
 }
 
 /// Each effect's words, and the kinds of events that it is for. `N` stands for a number, `T` for a
@@ -148,13 +171,69 @@ const TABLE: &[Row] = &[
     ("stale page", |_| Effect::StalePage, &[Kind::Walk]),
     ("flip a bit", |_| Effect::FlipBit, &[Kind::Fetch]),
     ("hide a word", |_| Effect::HideWord, &[Kind::AqlPacket]),
-    ("bad signature", |_| Effect::BadSignature, &[Kind::Probe]),
-    ("bad checksum", |_| Effect::BadChecksum, &[Kind::Probe]),
-    ("future version", |_| Effect::FutureVersion, &[Kind::Probe]),
-    ("unknown core", |_| Effect::UnknownCore, &[Kind::Probe]),
+    (
+        "bad signature",
+        |_| Effect::Damaged(Damage::Signature),
+        &[Kind::Probe],
+    ),
+    (
+        "bad checksum",
+        |_| Effect::Damaged(Damage::Checksum),
+        &[Kind::Probe],
+    ),
+    (
+        "future version",
+        |_| Effect::Damaged(Damage::FutureVersion),
+        &[Kind::Probe],
+    ),
+    (
+        "unknown core",
+        |_| Effect::Damaged(Damage::UnknownCore),
+        &[Kind::Probe],
+    ),
     (
         "impossible counts",
-        |_| Effect::ImpossibleCounts,
+        |_| Effect::Damaged(Damage::ImpossibleCounts),
+        &[Kind::Probe],
+    ),
+    (
+        "bad block table",
+        |_| Effect::Damaged(Damage::BlocksSignature),
+        &[Kind::Probe],
+    ),
+    (
+        "bad block checksum",
+        |_| Effect::Damaged(Damage::BlocksChecksum),
+        &[Kind::Probe],
+    ),
+    (
+        "no dies",
+        |_| Effect::Damaged(Damage::NoDies),
+        &[Kind::Probe],
+    ),
+    (
+        "too many blocks",
+        |_| Effect::Damaged(Damage::TooManyBlocks),
+        &[Kind::Probe],
+    ),
+    (
+        "repeated block",
+        |_| Effect::Damaged(Damage::RepeatedBlock),
+        &[Kind::Probe],
+    ),
+    (
+        "bad core table",
+        |_| Effect::Damaged(Damage::CoreSignature),
+        &[Kind::Probe],
+    ),
+    (
+        "bad harvest table",
+        |_| Effect::Damaged(Damage::HarvestSignature),
+        &[Kind::Probe],
+    ),
+    (
+        "no harvest table",
+        |_| Effect::Damaged(Damage::NoHarvest),
         &[Kind::Probe],
     ),
     ("cold", |_| Effect::Cold, &[Kind::PowerOn]),
