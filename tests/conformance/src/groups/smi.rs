@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::fixture::{must, KERNEL};
-use crate::row::{row, Row};
+use crate::row::{row, Answer, Row};
 use rkfd_bare::files;
 use rkfd_uapi::ioctl as requests;
 use rkfd_uapi::smi::{self as abi, SmiEventsArgs};
@@ -117,6 +117,38 @@ fn woken(c: &Ctx) -> Result<Got, String> {
     })
 }
 
+/// What an ordinary user's file has to read after another process has begun and ended: an error number.
+fn unheard(c: &Ctx) -> Answer {
+    let pipe = || sys::pipe().map_err(|e| format!("pipe: errno {e}"));
+    let ((mut ready, mut listens), (mut goes_on, mut done)) = (pipe()?, pipe()?);
+    let node = c.node.clone();
+    // The listener's process begins first.
+    std::thread::scope(|scope| {
+        let other = scope.spawn(move || -> std::io::Result<i32> {
+            ready.read_exact(&mut [0])?;
+            let status = forked(|| Ctx::new(&node, crate::row::Needs::Vm).map_or(254, |_| 0));
+            done.write_all(&[0])?;
+            Ok(status)
+        });
+        let got = other_process(c, |o| {
+            sys::drop_privileges();
+            let Ok(mut file) = listening(o, &BOTH) else {
+                return 255;
+            };
+            let woken = listens
+                .write_all(&[0])
+                .and_then(|()| goes_on.read_exact(&mut [0]));
+            let read = woken.and_then(|()| file.read(&mut [0; 64]));
+            read.map_or_else(|e| e.raw_os_error().unwrap_or(253), |_| 0)
+        });
+        let other = other.join().map_err(|_| "the thread panicked")?;
+        match other.map_err(|e| e.to_string())? {
+            0 => Ok(Got::Errno(got)),
+            status => Err(format!("the other process ended with {status}")),
+        }
+    })
+}
+
 /// Bytes that wait for a client that doesn't read while more other processes begin than there is room for.
 fn waiting(c: &Ctx) -> Result<Got, String> {
     // The longest name, so that not so many are needed.
@@ -147,6 +179,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(S, "read: another process begins and ends", YES, PROCESS, |c| hears(c, &BOTH, 4096)),
         row(S, "read: the same, 5 bytes at a time", YES, READ, |c| hears(c, &BOTH, 5)),
         row(S, "read: another process ends, which alone is chosen", YES, "kfd_smi_events.c: kfd_smi_ev_enabled", |c| hears(c, &BOTH[1..], 4096)),
+        row(S, "read: an ordinary user's, while another process begins and ends", Want::Errno(libc::EAGAIN), "kfd_smi_events.c: kfd_smi_ev_enabled", |c| unheard(c)),
         row(S, "read: as long as nothing was chosen", Want::Errno(libc::EAGAIN), "kfd_smi_events.c: kfd_smi_event_open", |c| { let mut file = File::from(opened(c)?); neighbour(c)?; Ok(errno(file.read(&mut [0; 8]).map(|_| ()).map_err(|e| e.raw_os_error().unwrap_or(0)))) }),
         row(S, "read: as much as there is room for", YES, "kfd_smi_events.c: add_event_to_kfifo", |c| waiting(c)),
         row(S, "read: an address that can't be written", EFAULT, READ, |c| { let file = listening(c, &BOTH)?; neighbour(c)?; Ok(errno(files::read_to(&file, KERNEL))) }),
