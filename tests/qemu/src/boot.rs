@@ -66,7 +66,7 @@ fn machine_of(scenario: &Scenario) -> String {
     let Scenario {
         name,
         module,
-        device,
+        gpus,
         trace,
         emulator_args,
         meant,
@@ -83,7 +83,7 @@ fn machine_of(scenario: &Scenario) -> String {
     if !shares || *expect != Expect::Pass {
         return (*name).into();
     }
-    let flags = (module, device, trace, cpus, memory_mib, control);
+    let flags = (module, gpus, trace, cpus, memory_mib, control);
     format!("a machine: {flags:?} {meant:?} {machine:?} {emulator_args:?} {qemu_args:?} {kernel_args:?}")
 }
 

@@ -51,13 +51,21 @@ pub(crate) fn binary(host: &Host) -> PathBuf {
 }
 
 impl Emulator {
-    /// Start it and wait until it listens.
-    pub fn start(host: &Host, dir: &RunDir, scenario: &Scenario) -> Result<Self> {
+    /// Starts those of a scenario, and waits until they listen. The files of the second one are `gpu1.sock`, `report1` and
+    /// `emulator1.log`.
+    pub fn start_all(host: &Host, dir: &RunDir, scenario: &Scenario) -> Result<Vec<Self>> {
+        (0..scenario.gpus)
+            .map(|n| Self::start(host, dir, scenario, n))
+            .collect()
+    }
+
+    fn start(host: &Host, dir: &RunDir, scenario: &Scenario, n: u8) -> Result<Self> {
         let binary = binary(host);
+        let number = if n == 0 { String::new() } else { n.to_string() };
         let (socket, report, log) = (
-            dir.file("gpu.sock"),
-            dir.file("report"),
-            dir.file("emulator.log"),
+            dir.file(&format!("gpu{number}.sock")),
+            dir.file(&format!("report{number}")),
+            dir.file(&format!("emulator{number}.log")),
         );
         // struct sockaddr_un has 108 bytes.
         ensure!(
@@ -73,10 +81,10 @@ impl Emulator {
             .arg(&socket)
             .arg("--report")
             .arg(&report);
-        if scenario.control {
+        if scenario.control && n == 0 {
             command.arg("--control").arg(dir.file(CONTROL));
         }
-        if scenario.trace {
+        if scenario.trace && n == 0 {
             command.arg("--trace").arg(dir.file("trace.jsonl"));
         }
         // Ctrl-C is not for it: it ends when QEMU has gone, or with us.

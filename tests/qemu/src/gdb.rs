@@ -97,7 +97,7 @@ fn attempt(
 ) -> Result<Option<bool>> {
     let dir = RunDir::new(&host.build, Some(host.chip), scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
-    let gpu = Emulator::start(host, &dir, scenario)?;
+    let gpus = Emulator::start_all(host, &dir, scenario)?;
     let (results, stub) = (dir.file("results.sock"), dir.file("gdb.sock"));
     let listener = UnixListener::bind(&results)
         .with_context(|| format!("cannot listen on {}", shown(&results)))?;
@@ -112,7 +112,7 @@ fn attempt(
         "chardev:gdb".into(),
     ]);
     let serial = Serial::Judged(&results);
-    let mut machine = qemu::command(host, accel, &scenario, &dir, Some(&gpu.socket), serial);
+    let mut machine = qemu::command(host, accel, &scenario, &dir, &gpus, serial);
     // Ctrl-C is for gdb alone.
     let mut machine = machine
         .process_group(0)
@@ -131,7 +131,7 @@ fn attempt(
     };
     let _ = machine.kill();
     let _ = machine.wait();
-    drop(gpu);
+    drop(gpus);
     eprintln!("logs: {}", shown(&dir.keep(scenario.name)));
     ended
 }

@@ -169,8 +169,12 @@ impl RunDir {
 
     /// Keep it under the scenario's plain name, in place of an earlier run's.
     pub fn keep(&self, scenario: &str) -> PathBuf {
-        for done_with in ["initramfs", "gpu.sock", "results.sock"] {
-            let _ = fs::remove_file(self.0.join(done_with));
+        for file in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            if name == "initramfs" || name.ends_with(".sock") {
+                let _ = fs::remove_file(file.path());
+            }
         }
         keep(&self.0, &self.0.with_file_name(scenario))
     }

@@ -24,21 +24,17 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 /// Boot, and stay until QEMU ends. The result is good if neither the kernel nor the emulator
 /// found anything wrong, however the person ended it.
 pub fn run(host: &Host, accel: Accel, scenario: &Scenario) -> Result<bool> {
-    let chip = scenario.device.then_some(host.chip);
+    let chip = (scenario.gpus > 0).then_some(host.chip);
     let dir = RunDir::new(&host.build, chip, scenario.name)?;
     guest::pack(host, scenario, &dir.file("initramfs"))?;
-    let gpu = match scenario.device {
-        true => Some(Emulator::start(host, &dir, scenario)?),
-        false => None,
-    };
+    let gpus = Emulator::start_all(host, &dir, scenario)?;
     let results = dir.file("results.sock");
     let listener = UnixListener::bind(&results)
         .with_context(|| format!("cannot listen on {}", shown(&results)))?;
     let (send, lines) = mpsc::channel();
     thread::spawn(move || listen(&listener, &send));
-    let socket = gpu.as_ref().map(|g| g.socket.as_path());
     let serial = Serial::Terminal(&results);
-    let status = qemu::command(host, accel, scenario, &dir, socket, serial)
+    let status = qemu::command(host, accel, scenario, &dir, &gpus, serial)
         .status()
         .context("QEMU cannot be started")?;
 
@@ -57,7 +53,7 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario) -> Result<bool> {
     if !status.success() {
         wrong.push(format!("QEMU: {status}"));
     }
-    wrong.extend(gpu.map(Emulator::finish).unwrap_or_default());
+    wrong.extend(gpus.into_iter().flat_map(Emulator::finish));
     for reason in &wrong {
         eprintln!("WRONG {reason}");
     }

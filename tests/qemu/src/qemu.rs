@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's command line, and the choice of its accelerator.
 
-use crate::emulator::CONTROL;
+use crate::emulator::{Emulator, CONTROL};
 use crate::host::{self, Host, RunDir, QEMU};
 use crate::run::{self, Show};
 use crate::scenario::Scenario;
@@ -116,7 +116,7 @@ pub fn command(
     accel: Accel,
     scenario: &Scenario,
     dir: &RunDir,
-    gpu: Option<&Path>,
+    gpus: &[Emulator],
     serial: Serial<'_>,
 ) -> Command {
     let memory = scenario.memory_mib;
@@ -175,15 +175,16 @@ pub fn command(
         line.push_str(word);
     }
     qemu.args(["-append", &line]);
-    if let Some(socket) = gpu {
+    for (n, gpu) in gpus.iter().enumerate() {
         // A long time-out: a loaded host must not cost us the device. Only JSON can name a socket.
-        let path = socket
+        let path = gpu
+            .socket
             .display()
             .to_string()
             .replace('\\', "\\\\")
             .replace('"', "\\\"");
         qemu.arg("-device").arg(format!(
-            r#"{{"driver":"vfio-user-pci","id":"gpu0","x-msg-timeout":60000,"socket":{{"type":"unix","path":"{path}"}}}}"#
+            r#"{{"driver":"vfio-user-pci","id":"gpu{n}","x-msg-timeout":60000,"socket":{{"type":"unix","path":"{path}"}}}}"#
         ));
     }
     qemu.args(&scenario.qemu_args);

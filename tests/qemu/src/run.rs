@@ -131,15 +131,11 @@ fn attempt(
     again: bool,
 ) -> Result<Option<Vec<Outcome>>> {
     let machine = &boot.machine;
-    let chip = machine.device.then_some(host.chip);
+    let chip = (machine.gpus > 0).then_some(host.chip);
     let dir = RunDir::new(&host.build, chip, machine.name)?;
     guest::pack(host, machine, &dir.file("initramfs"))?;
     let mut parts = Parts::new(host, boot, &dir)?;
-    let gpu = if machine.device {
-        Some(Emulator::start(host, &dir, machine)?)
-    } else {
-        None
-    };
+    let gpus = Emulator::start_all(host, &dir, machine)?;
 
     let results = dir.file("results.sock");
     let _ = std::fs::remove_file(&results);
@@ -149,8 +145,7 @@ fn attempt(
             shown(&results)
         )
     })?;
-    let socket = gpu.as_ref().map(|g| g.socket.as_path());
-    let mut child = qemu::command(host, accel, machine, &dir, socket, Serial::Judged(&results))
+    let mut child = qemu::command(host, accel, machine, &dir, &gpus, Serial::Judged(&results))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(File::create(dir.file("qemu.log"))?)
@@ -186,7 +181,7 @@ fn attempt(
                 parts.console(&line)?;
                 if again && !started && is_bad_boot(&line) {
                     print(&format!("{}: {}", machine.name, line.trim()));
-                    drop((child, gpu));
+                    drop((child, gpus));
                     dir.remove();
                     return Ok(None);
                 }
@@ -216,7 +211,7 @@ fn attempt(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) if closing => break,
             Err(RecvTimeoutError::Timeout) if again && !started => {
-                drop((child, gpu));
+                drop((child, gpus));
                 dir.remove();
                 return Ok(None);
             }
@@ -237,10 +232,8 @@ fn attempt(
         None => {}
     }
     drop(child);
-    if let Some(gpu) = gpu {
-        gpu.finish()
-            .into_iter()
-            .for_each(|why| parts.wrong_of_all(&why));
+    for why in gpus.into_iter().flat_map(Emulator::finish) {
+        parts.wrong_of_all(&why);
     }
     parts.finish().map(Some)
 }

@@ -94,8 +94,8 @@ pub struct Scenario {
     pub includes: Vec<Include>,
     /// Put the module in as `/rkfd.ko`.
     pub module: bool,
-    /// Attach the emulated GPU.
-    pub device: bool,
+    /// How many emulated GPUs are attached, all of the same chip. The first alone has a trace and a control socket.
+    pub gpus: u8,
     /// Have the emulator write a trace: `trace.jsonl` among the logs.
     pub trace: bool,
     /// The scheduler that it is about; `None`: every chip has what it is about.
@@ -171,7 +171,7 @@ impl Scenario {
             plan: Vec::new(),
             includes: Vec::new(),
             module: true,
-            device: true,
+            gpus: 1,
             trace: true,
             scheduler: None,
             shaped: false,
@@ -194,7 +194,13 @@ impl Scenario {
 
     /// Without the emulated GPU.
     pub fn without_device(mut self) -> Self {
-        self.device = false;
+        self.gpus = 0;
+        self
+    }
+
+    /// With several emulated GPUs.
+    pub fn gpus(mut self, count: u8) -> Self {
+        self.gpus = count;
         self
     }
 

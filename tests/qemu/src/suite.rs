@@ -158,7 +158,7 @@ fn machines<'a>(host: &Host, chips: &'static [Chip], suite: &'a [Scenario]) -> V
         let host = chip.map_or_else(|| host.clone(), |chip| host.with(chip));
         let wanted = suite
             .iter()
-            .filter(|s| s.device == chip.is_some())
+            .filter(|s| (s.gpus > 0) == chip.is_some())
             .filter(|s| s.runs_on(host.chip, named));
         let boots = boot::of(wanted);
         boots.into_iter().map(move |scenarios| Machine {

@@ -36,7 +36,8 @@ fn start(name: &str, script: &str) -> (RunDir, Result<Emulator, String>) {
         slow: 1,
     };
     let scenario = Scenario::new("x", "y").rule("on dispatch: hang");
-    let emulator = Emulator::start(&host, &dir, &scenario).map_err(|e| format!("{e:#}"));
+    let all = Emulator::start_all(&host, &dir, &scenario).map_err(|e| format!("{e:#}"));
+    let emulator = all.and_then(|mut all| all.pop().ok_or_else(|| "none was started".into()));
     (dir, emulator)
 }
 

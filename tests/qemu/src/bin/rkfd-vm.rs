@@ -158,9 +158,9 @@ enum What {
         /// Put a file or a folder into the guest; without a place there it goes to /root.
         #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
-        /// Without the emulated GPU.
-        #[arg(long)]
-        no_device: bool,
+        /// How many emulated GPUs there are.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=8))]
+        gpus: u8,
     },
     /// gdb on the guest's kernel and module; further arguments are gdb's.
     Gdb {
@@ -176,9 +176,9 @@ enum What {
         /// Put a file or a folder into the guest; without a place there it goes to /root.
         #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
-        /// Without the emulated GPU.
-        #[arg(long)]
-        no_device: bool,
+        /// How many emulated GPUs there are.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=8))]
+        gpus: u8,
     },
 }
 
@@ -300,7 +300,7 @@ fn real_main(args: Args) -> Result<bool> {
         What::Run {
             steps,
             includes,
-            no_device,
+            gpus,
         } => {
             let plan = steps
                 .iter()
@@ -309,17 +309,14 @@ fn real_main(args: Args) -> Result<bool> {
             vec![Scenario {
                 plan,
                 includes,
-                device: !no_device,
+                gpus,
                 ..Scenario::new("run", "a plan of your own")
             }]
         }
-        What::Shell {
-            includes,
-            no_device,
-        } => {
+        What::Shell { includes, gpus } => {
             let mut scenario = scenarios::shell(terminal::size());
             scenario.includes.extend(includes);
-            scenario.device = !no_device;
+            scenario.gpus = gpus;
             let accel = prepare(&host, &args.accel, std::slice::from_ref(&scenario))?;
             return interactive::run(&host, accel, &scenario);
         }
@@ -405,7 +402,7 @@ fn each(host: &Host, chips: &'static [Chip], what: impl Fn(&Host) -> Result<bool
 
 /// Check the host and build what the scenarios need.
 fn prepare(host: &Host, accel: &str, suite: &[Scenario]) -> Result<Accel> {
-    let device = suite.iter().any(|s| s.device);
+    let device = suite.iter().any(|s| s.gpus > 0);
     host.check(device)?;
     guest::build_programs(host, suite)?;
     if device {
