@@ -74,6 +74,9 @@ impl Gpu {
 
     /// Opens a GPU by its number, counted from 0 in the order of the topology.
     ///
+    /// A process that uses several waits for all of them by one page of events, in memory of the first. Where the driver
+    /// doesn't map that on the others, the ends of their work are polled.
+    ///
     /// # Errors
     ///
     /// [`Error::NoSuchGpu`], and as [`Gpu::open`].

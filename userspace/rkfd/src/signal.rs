@@ -75,7 +75,10 @@ impl Signal {
     /// Makes a signal, with an event if there are `events` to take one from.
     pub(crate) fn new(pool: &Arc<Pool>, value: i64, events: Option<&Arc<Events>>) -> Result<Self> {
         let piece = pool.take()?;
-        let event = events.map(|events| events.take(piece.link())).transpose()?;
+        let event = events
+            .map(|events| events.take(piece.link()))
+            .transpose()?
+            .flatten();
         let (mailbox, id) = event
             .as_ref()
             .map_or((0, 0), |event| (event.mailbox, event.id));

@@ -3,7 +3,9 @@
 //! The driver's events of this process: the page of their slots, those that are not in use, and
 //! those that report faults.
 //!
-//! A process hands one page over to the driver, so all GPUs' signals share it.
+//! A process hands one page over to the driver, so all GPUs' signals share it. It is memory of the first GPU that makes a
+//! signal, mapped on each other one for its first. Signals of a GPU on which it can't be mapped have no events: who
+//! waits for them looks at them again and again.
 
 use std::sync::Arc;
 
@@ -37,6 +39,8 @@ type Slot = (u32, u64);
 #[derive(Debug, Default)]
 struct State {
     page: Option<Bo>,
+    /// The GPUs on which the page was to be mapped, and whether it is.
+    mapped: Vec<(u32, bool)>,
     spare: Vec<Slot>,
     /// Kinds and ids.
     faults: Option<Vec<(u32, u32)>>,
@@ -62,17 +66,25 @@ impl Events {
         })
     }
 
-    /// Takes an event; the first one brings the page, in memory of `link`.
-    pub(super) fn take(self: &Arc<Self>, link: &Arc<Link>) -> Result<Event> {
+    /// Takes an event for a signal of a GPU; the first one brings the page, in memory of `link`. `None`: the GPU
+    /// doesn't reach the page.
+    pub(super) fn take(self: &Arc<Self>, link: &Arc<Link>) -> Result<Option<Event>> {
         let kfd = &self.driver.kfd;
         let mut state = lock(&self.state);
         let (page, made) = match &state.page {
-            Some(page) => (page.address(), None),
+            Some(page) => {
+                let (address, handle) = (page.address(), page.handle());
+                if !state.reaches(link.gpu_id, || kfd.map(handle, link.gpu_id).is_ok()) {
+                    return Ok(None);
+                }
+                (address, None)
+            }
             None => {
                 let page = Bo::new(link, SIGNAL_PAGE_SIZE, flags::SHARED)?;
                 let made = kfd.create_event(EVENT_SIGNAL, true, page.handle())?;
                 let address = page.address();
                 state.page = Some(page);
+                state.mapped.push((link.gpu_id, true));
                 (address, Some(made))
             }
         };
@@ -87,12 +99,12 @@ impl Events {
                 (made.event_id, u64::from(made.event_slot_index))
             }
         };
-        Ok(Event {
+        Ok(Some(Event {
             events: self.clone(),
             id,
             slot,
             mailbox: page + slot * 8,
-        })
+        }))
     }
 
     /// The events that report faults and resets, made at the first call: kinds and ids. A driver
@@ -132,6 +144,18 @@ impl Events {
             true => Ok(()),
             false => check(&faults, &events),
         }
+    }
+}
+
+impl State {
+    /// Whether a GPU reaches the page; the first time it is mapped there.
+    fn reaches(&mut self, gpu_id: u32, map: impl FnOnce() -> bool) -> bool {
+        if let Some((_, is)) = self.mapped.iter().find(|(id, _)| *id == gpu_id) {
+            return *is;
+        }
+        let is = map();
+        self.mapped.push((gpu_id, is));
+        is
     }
 }
 
