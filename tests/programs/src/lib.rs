@@ -4,6 +4,7 @@
 
 pub mod bystander;
 pub mod golden;
+pub mod gone;
 pub mod held;
 pub mod objects;
 pub mod other;

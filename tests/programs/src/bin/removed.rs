@@ -22,11 +22,11 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use rkfd::{Error, Gpu, Memory, QueueOptions};
-use rkfd_programs::raw::{self, errno};
+use rkfd_programs::gone::{no_memory, refused};
+use rkfd_programs::raw::errno;
 use rkfd_programs::{
     bound, check, code_object, held, report, Failure, VectorAdd, KERNEL, PATIENCE,
 };
-use rkfd_uapi::memory;
 use rkfd_uapi::mmap::{Kind, Offset};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -43,11 +43,6 @@ const VRAM: &str = "vram";
 const READY_THIRD: &str = "/tmp/removed-ready-third";
 const ELEMENTS: usize = 4096;
 const SIGBUS: i32 = 7;
-const PAGE: usize = 4096;
-/// Bytes of a process' doorbells (`kfd_doorbell_process_slice`).
-const DOORBELLS: usize = 8192;
-/// Where nothing is mapped.
-const VA: u64 = 0x1234_0000_0000;
 
 fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
     let start = Instant::now();
@@ -63,15 +58,6 @@ fn wait_for(path: &str, child: Option<&mut Child>) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(2));
     }
     Ok(())
-}
-
-/// A request that must fail with ENODEV.
-fn refused<T>(what: &str, result: Result<T, Error>) -> Result<(), Failure> {
-    match result {
-        Err(Error::Ioctl { errno, .. }) if errno == rustix::io::Errno::NODEV => Ok(()),
-        Err(error) => Err(Failure::new(format_args!("{what}: {error}, wanted ENODEV"))),
-        Ok(_) => Err(Failure::new(format_args!("{what} works without a driver"))),
-    }
 }
 
 fn fails() -> bool {
@@ -94,25 +80,6 @@ fn open() -> Result<Gpu, Failure> {
             opened => return Ok(opened?),
         }
     }
-}
-
-/// Memory of every kind is refused with ENODEV.
-fn no_memory(kfd: &File, gpu_id: u32) -> Result<(), Failure> {
-    let own = vec![0u8; 2 * PAGE];
-    let page = (own.as_ptr() as usize).next_multiple_of(PAGE) as u64;
-    for (what, size, flags, user) in [
-        ("VRAM", PAGE, memory::ALLOC_VRAM, 0),
-        ("system memory", PAGE, memory::ALLOC_GTT, 0),
-        ("its own memory", PAGE, memory::ALLOC_USERPTR, page),
-        ("doorbells", DOORBELLS, memory::ALLOC_DOORBELL, 0),
-        ("registers", PAGE, memory::ALLOC_MMIO_REMAP, 0),
-    ] {
-        let flags = flags | memory::ALLOC_WRITABLE;
-        let result = raw::alloc(kfd, gpu_id, VA, size, user, flags);
-        println!("{what}: {result:?}");
-        check("it is refused", result == Err(Errno::NODEV))?;
-    }
-    Ok(())
 }
 
 fn child() -> Result<(), Failure> {
@@ -146,7 +113,7 @@ fn child() -> Result<(), Failure> {
     wait_for(GONE, None)?;
     refused("CREATE_QUEUE", gpu.queue(QueueOptions::default()))?;
     refused("an allocation", gpu.alloc::<u32>(1024))?;
-    no_memory(&kfd, gpu.id())?;
+    no_memory(&kfd, gpu.id(), Errno::NODEV)?;
     refused("GET_CLOCK_COUNTERS", gpu.clocks())?;
     check("a debugger reads nothing", peek().is_err())?;
     println!("all requests are refused with ENODEV; now the doorbell");

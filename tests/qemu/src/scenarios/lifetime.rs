@@ -20,6 +20,7 @@ pub fn all() -> Vec<Scenario> {
     let short = [process_death(), openings(), sharing(), unbind()];
     let mut all = Vec::from(short.map(Scenario::shares_a_machine));
     all.extend([displaced(), displaced_hung()]);
+    all.push(pair());
     all.push(early());
     all.push(probe_fails());
     all.push(sleep());
@@ -184,6 +185,37 @@ const UNBOUND: &str = "cd /sys/class/kfd/kfd/topology && [ \"$(ls nodes)\" = 0 ]
 const BOUND: &str =
     "cd /sys/class/kfd/kfd/topology && [ \"$(ls nodes | tr '\\n' ' ')\" = '0 1 ' ] && \
     [ $(cat generation_id) -gt $(cat /tmp/generation) ] && ls /sys/kernel/debug/rkfd/0000:00:01.0";
+
+/// Two GPUs, of which the driver loses one; that one comes back.
+fn pair() -> Scenario {
+    let shown = "cd /sys/class/kfd/kfd/topology && ls nodes && [ \"$(ls nodes | tr '\\n' ' ')\" = '0 1 2 ' ] && \
+        [ $(ls -d /sys/kernel/debug/rkfd/0000:* | wc -l) = 2 ]";
+    let bind = "cd /sys/bus/pci/drivers/rkfd && for at in 0000:00:01.0 0000:00:02.0; do \
+        [ -e $at ] || echo $at > bind; done";
+    with_vadd(
+        "two-gpus",
+        "a program uses two GPUs when one of them is taken from the driver, and goes on with the other",
+        "pair",
+    )
+    .bin("rkfd-programs", "vectoradd")
+    .gpus(2)
+    // Little VRAM: the board's firmware has room for two such BARs.
+    .emulator_arg("--vram-mib=1024")
+    .without_trace()
+    .step(Step::insmod(MODULE))
+    .step(Step::sh("both", 60, shown))
+    .step(Step::run("pair", 120, &["/bin/pair", VADD]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::sh("bind", 60, bind))
+    .step(Step::sh("both-anew", 60, shown))
+    .step(Step::run(
+        "after-bind",
+        60,
+        &["/bin/vectoradd", VADD, "65536"],
+    ))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Absent("/dev/kfd".into()))
+}
 
 /// The driver is held where the GPU is listed and has no render node yet. A process that was made then lacked the GPU
 /// for as long as it lived; now /dev/kfd can't be opened.
