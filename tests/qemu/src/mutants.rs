@@ -35,11 +35,21 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 78] = [
+const SCENARIOS: [&str; 89] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
     "bad-discovery-version",
+    "bad-discovery-checksum",
+    "bad-block-table",
+    "bad-block-checksum",
+    "no-dies",
+    "too-many-blocks",
+    "bad-core-table",
+    "bad-harvest-table",
+    "hive-of-ten",
+    "repeated-block",
+    "no-harvest-table",
     "unknown-gc",
     "hang-queue",
     "wedge-queue",
@@ -53,6 +63,7 @@ const SCENARIOS: [&str; 78] = [
     "clearing-killed",
     "clearing-stuck",
     "unbind",
+    "two-gpus",
     "openings",
     "isolated",
     "leftovers",

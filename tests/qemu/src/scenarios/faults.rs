@@ -37,6 +37,59 @@ pub fn all() -> Vec<Scenario> {
             "the discovery table .*unknown version of the binary",
         ),
         refused(
+            "bad-block-table",
+            "a table of blocks that is none is refused",
+            "at probe: bad block table",
+            "the discovery table .*wrong signature of the IP table",
+        ),
+        refused(
+            "bad-block-checksum",
+            "a damaged table of blocks is refused",
+            "at probe: bad block checksum",
+            "the discovery table .*a table has a wrong checksum",
+        ),
+        refused(
+            "no-dies",
+            "a table of blocks of no die is refused",
+            "at probe: no dies",
+            "the discovery table .*impossible number of dies",
+        ),
+        refused(
+            "too-many-blocks",
+            "a table of thousands of blocks is refused",
+            "at probe: too many blocks",
+            "the discovery table .*too many entries",
+        ),
+        refused(
+            "bad-core-table",
+            "a table of the graphics core that is none is refused",
+            "at probe: bad core table",
+            "the discovery table .*wrong signature of the GC table",
+        ),
+        refused(
+            "bad-harvest-table",
+            "a table of what is fused off that is none is refused",
+            "at probe: bad harvest table",
+            "the discovery table .*wrong signature of the harvest table",
+        ),
+        refused(
+            "hive-of-ten",
+            "a GPU of a larger hive than there are is refused",
+            "on register MC_VM_XGMI_LFB_CNTL: read 90",
+            "the memory controller places VRAM where no room",
+        )
+        .scheduled_by(Scheduler::Cpsch),
+        accepted(
+            "repeated-block",
+            "a block that is listed twice counts once",
+            "at probe: repeated block",
+        ),
+        accepted(
+            "no-harvest-table",
+            "a GPU of which nothing says that something is fused off is used",
+            "at probe: no harvest table",
+        ),
+        refused(
             "unknown-gc",
             "a GPU of another kind is refused",
             "at probe: unknown core",
@@ -72,6 +125,16 @@ fn refused(name: &'static str, about: &'static str, rule: &'static str, message:
         .step(Step::Rmmod("rkfd".into()))
 }
 
+/// The driver uses the device as any other.
+fn accepted(name: &'static str, about: &'static str, rule: &'static str) -> Scenario {
+    with_vadd(name, about, "vectoradd")
+        .rule(rule)
+        .misbehaves_by_turns()
+        .step(Step::insmod(MODULE))
+        .step(Step::run("used", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()))
+}
+
 /// No device has the driver, and no GPU is in the topology.
 pub(super) const NOT_BOUND: &str = "! ls /sys/bus/pci/drivers/rkfd | grep : && \
     ! grep -qs '^gfx_target_version [1-9]' /sys/devices/virtual/kfd/kfd/topology/nodes/*/properties";
@@ -89,6 +152,17 @@ fn dead_device() -> Scenario {
     .step(Step::insmod(MODULE))
     .step(Step::sh("until-it-dies", 90, until_it_dies))
     .step(refuses("dead-stays-dead", 60))
+    .step(Step::sh(
+        "nothing-on-the-hardware",
+        60,
+        "cat /sys/kernel/debug/kfd/hqds | tee /tmp/hqds; [ ! -s /tmp/hqds ] || grep -q 'Device is stopped' /tmp/hqds",
+    ))
+    .step(Step::sh(
+        "sleeps-without-it",
+        30,
+        "cd /sys/power && echo freezer > pm_test && \
+         echo 1 > /sys/module/suspend/parameters/pm_test_delay && echo freeze > state",
+    ))
     .step(Step::Rmmod("rkfd".into()))
     .step(Step::insmod(MODULE))
     .step(Step::sh(
