@@ -115,9 +115,8 @@ impl Bo {
     ///
     /// # Errors
     ///
-    /// ENOMEM, ENODEV when the device is gone.
+    /// ENOMEM.
     pub(crate) fn for_user(memory: &Arc<Memory>, size: u64) -> Result<Arc<Self>> {
-        memory.dev.alive()?;
         let user = KBox::pin_init(
             pin_init!(User { mapped <- new_mutex!(None, "rkfd user pages") }),
             GFP_KERNEL_ACCOUNT,
