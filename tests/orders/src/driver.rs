@@ -20,6 +20,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) driver: Arc<Driver>,
+    /// There is one GPU.
+    pub(crate) gpu_id: u32,
     /// Objects, in the order of their addresses. No model is about this lock, so it is none of loom's.
     pub(crate) objects: std::sync::Mutex<Vec<Arc<Mapping>>>,
 }
@@ -45,7 +47,11 @@ impl Link {
         };
         let driver = Arc::new(Driver { kfd });
         let objects = std::sync::Mutex::default();
-        Arc::new(Self { driver, objects })
+        Arc::new(Self {
+            driver,
+            gpu_id: 1,
+            objects,
+        })
     }
 }
 
@@ -68,6 +74,11 @@ impl Kfd {
             event_slot_index: id,
             ..Default::default()
         })
+    }
+
+    /// No other GPU asks for an object.
+    pub(crate) fn map(&self, _handle: u64, _gpu_id: u32) -> Result<()> {
+        Err(Error::DeviceLost)
     }
 
     pub(crate) fn destroy_event(&self, _event_id: u32) -> Result<()> {
