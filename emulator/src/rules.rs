@@ -197,6 +197,14 @@ pub fn was_used(rules: &Rules) -> bool {
     rules.ask(&Event::of(Kind::PowerOn)) == Some(Effect::Used)
 }
 
+/// The revision of the micro engine scheduler's firmware, if it is another than usual.
+pub fn mes_revision(rules: &Rules) -> Option<u32> {
+    match rules.ask(&Event::of(Kind::PowerOn)) {
+        Some(Effect::MesRevision(revision)) => Some(revision),
+        _ => None,
+    }
+}
+
 /// Which node of a hive the device is, if it is in one.
 pub fn node(rules: &Rules) -> Option<u8> {
     match rules.ask(&Event::of(Kind::PowerOn)) {

@@ -2,7 +2,7 @@
 
 //! What a chip is like when it has started.
 
-use crate::rules::{is_cold, was_used, Rules};
+use crate::rules::{is_cold, mes_revision, was_used, Rules};
 
 /// What a start leaves for drivers to find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub struct Start {
     pub cold: bool,
     /// Registers that are a driver's to set hold what another driver left there.
     pub used: bool,
+    /// The revision of the micro engine scheduler's firmware, if it is another than usual.
+    pub mes_revision: Option<u32>,
     /// It was a function-level reset: the security processor is no part of the function, and its OS lives on.
     pub keeps_os: bool,
 }
@@ -20,6 +22,7 @@ impl Start {
     pub const COLD: Self = Self {
         cold: true,
         used: false,
+        mes_revision: None,
         keeps_os: false,
     };
 
@@ -28,6 +31,7 @@ impl Start {
         Self {
             cold: is_cold(rules),
             used: was_used(rules),
+            mes_revision: mes_revision(rules),
             keeps_os: false,
         }
     }

@@ -161,7 +161,7 @@ fn is_loaded(env: &dyn Env) -> bool {
 }
 
 fn start_up(env: &dyn Env, facts: &Facts) -> Regs {
-    let mut regs = Regs::new(facts, is_loaded(env), env.start().cold);
+    let mut regs = Regs::new(facts, is_loaded(env), env.start());
     if env.start().used {
         regs.leave_queues();
     }

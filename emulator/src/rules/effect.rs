@@ -46,6 +46,8 @@ pub enum Effect {
     Used,
     /// The device is this node of a hive.
     Node(u32),
+    /// The micro engine scheduler's firmware is of this revision.
+    MesRevision(u32),
     /// So many page faults of the queue's process, each of another page.
     FaultFlood(u32),
     /// The device stands still, so that it can be looked into.
@@ -239,6 +241,11 @@ const TABLE: &[Row] = &[
     ("cold", |_| Effect::Cold, &[Kind::PowerOn]),
     ("used", |_| Effect::Used, &[Kind::PowerOn]),
     ("node N", |g| Effect::Node(g.number), &[Kind::PowerOn]),
+    (
+        "MES revision N",
+        |g| Effect::MesRevision(g.number),
+        &[Kind::PowerOn],
+    ),
     (
         "fault flood of N",
         |g| Effect::FaultFlood(g.number),

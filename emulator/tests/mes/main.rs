@@ -384,6 +384,21 @@ fn translations_go_by_process_or_vmid() {
 }
 
 #[test]
+fn early_firmware_lacks_what_came_later() {
+    let mut rig = Rig::started(&["at power-on: MES revision 0x83"]);
+    let flush = frame(op::INV_TLBS, &[(6, (2 << 8) | (0x8001 << 16))]);
+    assert_eq!(rig.submit(1, &flush, 2), error(1, op::INV_TLBS, 0, 1));
+    let findings = rig.guest.findings();
+    assert!(
+        findings[0].contains("INV_TLBS: revision 0x83 lacks it"),
+        "{findings:?}"
+    );
+    // What Linux tells revisions by (`AMDGPU_MES_VERSION_MASK`).
+    rig.gc("GRBM_GFX_CNTL", SELECT[0]);
+    assert_eq!(rig.read("CP_MES_GP3_LO") & 0xfff, 0x83);
+}
+
+#[test]
 fn rules_are_what_they_say() {
     let mut rig = Rig::started(&["on REMOVE_LEGACY_QUEUE: fail"]);
     let remove = frame(op::REMOVE_QUEUE, &[(1, DOORBELL[0]), (4, 1 << 3), (15, 3)]);

@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 89] = [
+const SCENARIOS: [&str; 90] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -112,6 +112,7 @@ const SCENARIOS: [&str; 89] = [
     "hang-hws",
     "hang-mes",
     "mes-log",
+    "mes-old",
     "hang",
     "mes-refuse-add",
     "mes-refuse-remove",

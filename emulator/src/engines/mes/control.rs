@@ -75,6 +75,12 @@ impl Firmware {
 
     /// `false`: it has to wait.
     fn try_execute(&mut self, pipe: Pipe, frame: &Frame) -> Result<bool, Failure> {
+        let (since, revision) = (frame.since(), self.shared.regs().revision);
+        if revision < since {
+            let what =
+                format!("revision {revision:#x} lacks it, which is there from {since:#x} on");
+            return api(code::UNKNOWN, what);
+        }
         if matches!(
             frame,
             Frame::AddQueue(_) | Frame::RemoveQueue(_) | Frame::Misc(_)

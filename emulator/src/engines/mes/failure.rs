@@ -7,6 +7,8 @@ use crate::memory::VmFault;
 
 /// Codes of error words; the firmware's own are not public.
 pub(super) mod code {
+    /// No such command.
+    pub const UNKNOWN: u8 = 1;
     /// A field has a value that the interface does not allow.
     pub const VALUE: u8 = 2;
     /// The frame is out of order.

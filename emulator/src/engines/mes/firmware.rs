@@ -3,6 +3,7 @@
 //! The firmware: it owns the rings, looks at their doorbells, takes frames and writes their completions,
 //! in order and in rounds ([`runner`]).
 
+use super::failure::code;
 use super::frame::{self, ErrorWord, Frame, Status, Words, CATEGORY_API};
 use super::members::Members;
 use super::regs::Order;
@@ -282,7 +283,7 @@ impl Firmware {
                     .report()
                     .violation(format_args!("MES: {}", bad.what));
                 let error = ErrorWord {
-                    code: 1,
+                    code: code::UNKNOWN,
                     opcode: bad.opcode,
                     misc: 0,
                     category: CATEGORY_API,

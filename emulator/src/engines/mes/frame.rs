@@ -70,6 +70,26 @@ pub enum Frame {
     InvTlbs(Box<InvTlbs>),
 }
 
+/// The revision of the firmware from which on RESET finds hung queues (`amdgpu_mes_queue_reset_by_mes_supported`).
+pub const DETECTS_HUNG: u32 = 0x8d;
+/// The one from which on there is INV_TLBS (`gmc_v12_0_flush_gpu_tlb_pasid`).
+const INVALIDATES: u32 = 0x84;
+
+impl Frame {
+    /// The revision of the firmware from which on it has the command, for what Linux asks of later ones alone.
+    pub(super) fn since(&self) -> u32 {
+        match self {
+            Frame::InvTlbs(_) => INVALIDATES,
+            Frame::Reset(p)
+                if p.get(Reset::HANG_DETECT_ONLY) | p.get(Reset::HANG_DETECT_THEN_RESET) != 0 =>
+            {
+                DETECTS_HUNG
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// A frame that is not one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Malformed {

@@ -14,6 +14,7 @@ use super::ring::Ring;
 use super::slot::{Bank, Pipe, BANKS, PIPES};
 use crate::blocks::store::Store;
 use crate::device::facts::{Facts, GcShape};
+use crate::device::start::Start;
 use crate::device::Refused;
 use crate::engines::clocks::Gates;
 use crate::engines::cp::front::generation::GFX12;
@@ -33,9 +34,9 @@ mod names;
 
 use names::{READ_ONLY, STORED};
 
-/// The firmware's version as CP_MES_GP3_LO shows it: revision 0x8d of interface 0x14. From this
-/// revision on Linux resets single queues (`amdgpu_mes_queue_reset_by_mes_supported`).
-const VERSION: u32 = (0x14 << 12) | 0x8d;
+/// The firmware's version as CP_MES_GP3_LO shows it: interface 0x14, in the low bits a revision, usually this one.
+const INTERFACE: u32 = 0x14 << 12;
+const REVISION: u32 = super::frame::DETECTS_HUNG;
 
 /// Something that a register access asks of the firmware's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +91,8 @@ pub struct Regs {
     int_cntl: [u32; 2],
     safe_mode: u32,
     captured: u64,
+    /// The firmware's revision.
+    pub revision: u32,
     pipes: [PipeRegs; PIPES],
     hqd: Vec<Mqd>,
     vmid: [Vmid; 16],
@@ -105,15 +108,15 @@ fn undefined<T>(what: impl Into<String>) -> Result<T, Refused> {
 
 impl Regs {
     /// The registers after a reset. All engines are halted, as from power-on and as a driver leaves them
-    /// (`gfx_v12_0_hw_fini`). `cold`: only what firmware was handed out to them has programs.
-    pub fn new(facts: &Facts, loaded: bool, cold: bool) -> Self {
+    /// (`gfx_v12_0_hw_fini`). From a cold start only what firmware was handed out to them has programs.
+    pub fn new(facts: &Facts, loaded: bool, from: Start) -> Self {
         use gc::{CP_MEC_RS64_CNTL as mec, CP_ME_CNTL as me};
         let start =
             |&(name, value): &(&'static str, u32)| (name, facts.start_up(name).unwrap_or(value));
         Self {
             stored: Store::new(&STORED.iter().map(start).collect::<Vec<_>>()),
             loaded,
-            programs: Programs::new(!cold),
+            programs: Programs::new(!from.cold),
             shape: facts.gc,
             select: 0,
             mes_cntl: gc::CP_MES_CNTL::MES_HALT.mask(),
@@ -126,6 +129,7 @@ impl Regs {
             int_cntl: [0; 2],
             safe_mode: 0,
             captured: 0,
+            revision: from.mes_revision.unwrap_or(REVISION),
             pipes: Default::default(),
             hqd: vec![Mqd::zeroed(); BANKS],
             vmid: Default::default(),
@@ -177,7 +181,7 @@ impl Regs {
             "CP_MES_MSCRATCH_LO" => return of_pipe(|p| p.mscratch[0]),
             "CP_MES_MSCRATCH_HI" => return of_pipe(|p| p.mscratch[1]),
             "CP_MES_GP3_LO" => match pipe {
-                Some(pipe) if self.runs(pipe) => VERSION,
+                Some(pipe) if self.runs(pipe) => INTERFACE | self.revision,
                 Some(_) => 0,
                 None => return Err(no_pipe()),
             },

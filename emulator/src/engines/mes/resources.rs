@@ -13,6 +13,9 @@ use rkfd_hw::mes::v12::SetHwResources;
 use rkfd_hw::regs::gc_12_0_0::SPI_GDBG_PER_VMID_CNTL as Debug;
 use rkfd_hw::regs::{Block, Value};
 
+/// From this revision on a timer lets copy queues take turns.
+const SDMA_TIMER: u32 = 0x8b;
+
 impl Firmware {
     pub(super) fn set_resources(&mut self, pipe: Pipe, p: &SetHwResources) -> Result<(), Failure> {
         use SetHwResources as R;
@@ -113,9 +116,10 @@ impl Firmware {
         {
             return api(code::VALUE, "nothing is left to the scheduler");
         }
-        // For firmware of this version (`mes_v12_0_set_hw_resources`). How copy queues would take turns without it is
-        // not modelled.
-        if p.get(R::OVERSUBSCRIPTION_TIMER) == 0 {
+        // Firmware of earlier revisions is given none (`mes_v12_0_set_hw_resources`). How copy queues would take turns without
+        // it later is not modelled.
+        let revision = self.shared.regs().revision;
+        if p.get(R::OVERSUBSCRIPTION_TIMER) == 0 && revision >= SDMA_TIMER {
             return not_modelled("oversubscription_timer 0");
         }
         if pipe == Pipe::Scheduler {

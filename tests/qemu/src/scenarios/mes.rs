@@ -8,6 +8,10 @@ use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::Scenario;
 
+/// A program's queue is not given back, which the program learns, and its kernel has run.
+const DESTROY_FAILS: &str = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; grep errno /tmp/out; \
+    grep -Eq 'DESTROY_QUEUE .* failed, errno (110|131)' /tmp/out && grep -q 'verified 4096/4096' /tmp/out";
+
 /// All of them.
 pub fn all() -> Vec<Scenario> {
     vec![
@@ -26,7 +30,24 @@ pub fn all() -> Vec<Scenario> {
         refuse_add(),
         refuse_remove(),
         log(),
+        old(),
     ]
+}
+
+/// Firmware of a revision that lacks INV_TLBS and the search for hung queues. TLBs are flushed by registers,
+/// and a queue that hangs isn't given back.
+fn old() -> Scenario {
+    let scenario = with_vadd(
+        "mes-old",
+        "an early scheduler is asked for nothing that it lacks",
+        "vectoradd",
+    )
+    .step(Step::insmod(MODULE))
+    .step(Step::run("works", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh("destroy-fails", 60, DESTROY_FAILS))
+    .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::Rmmod("rkfd".into()));
+    of_mes(scenario, "at power-on: MES revision 0x83").rule("at the 2nd queue stop: hang")
 }
 
 /// What only MES has.
@@ -53,17 +74,14 @@ fn does_not_start(name: &'static str, rule: &str, about: &'static str, message: 
 /// DESTROY_QUEUE fails with upstream's ETIMEDOUT or ENOTRECOVERABLE, and the queue is kept; other
 /// programs go on.
 fn refuse_remove() -> Scenario {
-    let destroy = "vectoradd /kernels/vadd-O3.co 4096 >/tmp/out; grep errno /tmp/out; \
-        grep -Eq 'DESTROY_QUEUE .* failed, errno (110|131)' /tmp/out && \
-        grep -q 'verified 4096/4096' /tmp/out";
     let scenario = with_vadd(
         "mes-refuse-remove",
         "a queue that is not given back costs its program an error; the next program runs",
         "vectoradd",
     )
     .step(Step::insmod(MODULE))
-    .step(Step::sh("destroy-fails", 60, destroy))
-    .step(Step::sh("the-next-runs", 60, destroy))
+    .step(Step::sh("destroy-fails", 60, DESTROY_FAILS))
+    .step(Step::sh("the-next-runs", 60, DESTROY_FAILS))
     .step(Step::sh(
         "reason-logged",
         60,
