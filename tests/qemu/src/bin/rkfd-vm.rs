@@ -158,7 +158,7 @@ enum What {
         /// Put a file or a folder into the guest; without a place there it goes to /root.
         #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
-        /// How many emulated GPUs there are.
+        /// How many emulated GPUs there are. The board has room for the BAR of one MI308X alone.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=8))]
         gpus: u8,
     },
@@ -176,7 +176,7 @@ enum What {
         /// Put a file or a folder into the guest; without a place there it goes to /root.
         #[arg(long = "include", value_name = "PATH[:/DST]", value_parser = Include::parse)]
         includes: Vec<Include>,
-        /// How many emulated GPUs there are.
+        /// How many emulated GPUs there are. The board has room for the BAR of one MI308X alone.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=8))]
         gpus: u8,
     },
