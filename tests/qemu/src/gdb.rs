@@ -80,7 +80,7 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, args: &[String]) -> R
             return Ok(is_well);
         }
         eprintln!(
-            "process 1 did not start within {} s; the machine starts anew",
+            "process 1 did not start within {} s, or not well; the machine starts anew",
             run::boot_limit(host).as_secs()
         );
     }
@@ -127,6 +127,7 @@ fn attempt(
     let ended = match guest.starts(&mut machine, boots) {
         Ok(true) => attach(host, &dir, guest, &stub, limit, args).map(Some),
         Ok(false) => Ok(None),
+        Err(_) if again && has_bad_boot(&dir.file("log")) => Ok(None),
         Err(e) => Err(e.context(emulator::tail(&dir.file("qemu.log"), 5))),
     };
     let _ = machine.kill();
@@ -134,6 +135,11 @@ fn attempt(
     drop(gpus);
     eprintln!("logs: {}", shown(&dir.keep(scenario.name)));
     ended
+}
+
+/// Whether only emulated processors spoilt the boot whose console this file has.
+fn has_bad_boot(console: &Path) -> bool {
+    fs::read(console).is_ok_and(|bytes| run::is_bad_boot(&String::from_utf8_lossy(&bytes)))
 }
 
 /// The guest's second port, from when QEMU connects it.

@@ -97,7 +97,7 @@ pub fn boot_once(
 ) -> Result<Vec<Outcome>> {
     let machine = &boot.machine;
     if let Some(acts) = machine.typed {
-        return Ok(vec![typed::run(host, accel, machine, acts)?]);
+        return Ok(vec![typed::run(host, accel, machine, acts, print)?]);
     }
     for _ in 1..BOOTS {
         if let Some(outcomes) = attempt(host, accel, boot, show, print, accel == Accel::Tcg)? {
@@ -116,9 +116,9 @@ pub(crate) fn boot_limit(host: &Host) -> Duration {
     BOOT * host.slow.min(SLOW_BOOT)
 }
 
-/// Whether a line of the console, before process 1, is one of [`BAD_BOOTS`].
-fn is_bad_boot(line: &str) -> bool {
-    BAD_BOOTS.iter().any(|bad| line.contains(bad))
+/// Whether the console, before process 1, has one of [`BAD_BOOTS`].
+pub(crate) fn is_bad_boot(console: &str) -> bool {
+    BAD_BOOTS.iter().any(|bad| console.contains(bad))
 }
 
 /// Boots once. `None`: process 1 did not start in time, of which another boot may make `again`.

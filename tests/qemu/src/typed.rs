@@ -18,7 +18,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -64,8 +64,15 @@ impl Drop for Session {
     }
 }
 
-/// Run a scenario in which somebody types. An error means that it could not even be started.
-pub fn run(host: &Host, accel: Accel, scenario: &Scenario, acts: &[Act]) -> Result<Outcome> {
+/// Run a scenario in which somebody types; `print` is told of boots that only emulated processors have spoilt. An
+/// error means that it could not even be started.
+pub fn run(
+    host: &Host,
+    accel: Accel,
+    scenario: &Scenario,
+    acts: &[Act],
+    print: &mut dyn FnMut(&str),
+) -> Result<Outcome> {
     let dir = RunDir::new(&host.build, Some(host.chip), scenario.name)?;
     let started = Instant::now();
     let note = dir.file(NOTE.0);
@@ -82,9 +89,15 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, acts: &[Act]) -> Resu
         shell.arg("--emulator").arg(emulator);
     }
     shell.arg("shell").arg("--include").arg(&note);
-    let mut session = Session::start(shell, started + scenario.timeout * host.slow)?;
+    let limit = scenario.timeout * host.slow;
+    let (mut session, prompt) = first_prompt(&mut shell, accel, limit, &mut |bad| {
+        print(&format!(
+            "{}: {bad}; the machine starts anew",
+            scenario.name
+        ));
+    })?;
     let mut outcome = Outcome::new(host.chip);
-    let mut tests = vec![Line::test("prompt", session.until_prompt().map(drop))];
+    let mut tests = vec![Line::test("prompt", prompt)];
     for act in acts {
         match *act {
             Act::Resize(rows, cols) => session.resize(rows, cols)?,
@@ -114,8 +127,29 @@ pub fn run(host: &Host, accel: Accel, scenario: &Scenario, acts: &[Act]) -> Resu
     Ok(outcome)
 }
 
+/// Starts the shell, and waits for its first prompt or for why there is none. As in [`run::boot_once`], a boot that
+/// only emulated processors have spoilt is not the last, and `print` gets the kernel's line of it.
+fn first_prompt(
+    shell: &mut Command,
+    accel: Accel,
+    limit: Duration,
+    print: &mut dyn FnMut(&str),
+) -> Result<(Session, Result<(), String>)> {
+    let mut left = if accel == Accel::Tcg { run::BOOTS } else { 1 };
+    loop {
+        let mut session = Session::start(shell, Instant::now() + limit)?;
+        let prompt = session.until_prompt().map(drop);
+        left -= 1;
+        let mut lines = session.transcript.lines();
+        match lines.find(|line| run::is_bad_boot(line)) {
+            Some(bad) if left > 0 => print(run::plain(bad).trim()),
+            _ => return Ok((session, prompt)),
+        }
+    }
+}
+
 impl Session {
-    fn start(mut command: Command, deadline: Instant) -> Result<Self> {
+    fn start(command: &mut Command, deadline: Instant) -> Result<Self> {
         let master = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .context("no pseudo terminal")?;
         pty::grantpt(&master)?;
@@ -136,6 +170,11 @@ impl Session {
             .stderr(other)
             .spawn()
             .context("the shell cannot be started")?;
+        // The command would keep the other side open, and so hide the shell's end.
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut reader = terminal.try_clone()?;
         let (send, chunks) = mpsc::channel();
         thread::spawn(move || {
@@ -241,4 +280,50 @@ fn set_size(terminal: &File, (rows, cols): (u16, u16)) -> Result<()> {
         ws_ypixel: 0,
     };
     termios::tcsetwinsize(terminal, size).context("the terminal takes no size")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell whose first boots, as many as `bad`, end with what `console` says; the next one prompts. Returns what
+    /// the prompt came to and the lines about boots that were not the last.
+    fn boots(name: &str, bad: u32, console: &str) -> (bool, Vec<String>) {
+        let count = std::env::temp_dir().join(format!("rkfd-typed-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&count);
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(
+            r#"echo >>"$0"; [ $(wc -l <"$0") -gt "$1" ] && printf '%s' "$3" || printf '%s\n' "$2""#,
+        );
+        shell
+            .arg(&count)
+            .arg(bad.to_string())
+            .args([console, PROMPT]);
+        let mut told = Vec::new();
+        let limit = Duration::from_secs(60);
+        let (_session, prompt) = first_prompt(&mut shell, Accel::Tcg, limit, &mut |line| {
+            told.push(line.to_owned());
+        })
+        .expect("sh and a pseudo terminal are there");
+        fs::remove_file(&count).expect("the shell counts its starts");
+        (prompt.is_ok(), told)
+    }
+
+    #[test]
+    fn a_boot_that_emulated_processors_spoilt_is_not_the_last() {
+        let line = "[    3.230545] Oops: int3: 0000 [#1] SMP NOPTI";
+        assert_eq!(boots("twice", 2, line), (true, vec![line.into(); 2]));
+    }
+
+    #[test]
+    fn a_boot_that_ends_otherwise_is_the_last() {
+        let line = "[    3.230545] Oops: invalid opcode: 0000 [#1] SMP NOPTI";
+        assert_eq!(boots("other", 1, line), (false, vec![]));
+    }
+
+    #[test]
+    fn boots_are_limited() {
+        let line = "[    3.230545] Oops: int3: 0000 [#1] SMP NOPTI";
+        assert_eq!(boots("all", 9, line), (false, vec![line.into(); 2]));
+    }
 }
