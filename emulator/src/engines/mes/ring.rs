@@ -48,6 +48,10 @@ impl Ring {
         {
             return err("CP_HQD_PQ_CONTROL.PRIV_STATE and KMD_QUEUE of a ring of MES are not 1");
         }
+        // As of every ring that the driver makes (`mes_v12_0_mqd_init`).
+        if Value::new(control).get(pq::UNORD_DISPATCH) != 1 {
+            return err("CP_HQD_PQ_CONTROL.UNORD_DISPATCH of a ring of MES is not 1");
+        }
         for (bits, name) in [
             (pq::TMZ.mask(), "TMZ"),
             (pq::EXE_DISABLE.mask(), "EXE_DISABLE"),
