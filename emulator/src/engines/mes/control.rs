@@ -75,7 +75,7 @@ impl Firmware {
 
     /// `false`: it has to wait.
     fn try_execute(&mut self, pipe: Pipe, frame: &Frame) -> Result<bool, Failure> {
-        let (since, revision) = (frame.since(), self.shared.regs().revision);
+        let (since, revision) = (frame.since(pipe), self.shared.regs().revision);
         if revision < since {
             let what =
                 format!("revision {revision:#x} lacks it, which is there from {since:#x} on");

@@ -5,6 +5,7 @@
 //! Source: Linux, `include/mes_v12_api_def.h`; layouts in `rkfd_hw::mes::v12`. A frame whose header
 //! is not one of an interface function, or that has a reserved bit set, is malformed.
 
+use super::slot::Pipe;
 use rkfd_hw::mes::v12::*;
 use rkfd_hw::mes::{op, FRAME_WORDS, TYPE_SCHEDULER};
 
@@ -74,11 +75,14 @@ pub enum Frame {
 pub const DETECTS_HUNG: u32 = 0x8d;
 /// The one from which on there is INV_TLBS (`gmc_v12_0_flush_gpu_tlb_pasid`).
 const INVALIDATES: u32 = 0x84;
+/// The one from which on the scheduler has SET_HW_RSRC_1 (`mes_v12_0_hw_init`); of the other pipe nobody asks.
+const RESOURCES_1: u32 = 0x4b;
 
 impl Frame {
     /// The revision of the firmware from which on it has the command, for what Linux asks of later ones alone.
-    pub(super) fn since(&self) -> u32 {
+    pub(super) fn since(&self, pipe: Pipe) -> u32 {
         match self {
+            Frame::SetHwResources1(_) if pipe == Pipe::Scheduler => RESOURCES_1,
             Frame::InvTlbs(_) => INVALIDATES,
             Frame::Reset(p)
                 if p.get(Reset::HANG_DETECT_ONLY) | p.get(Reset::HANG_DETECT_THEN_RESET) != 0 =>

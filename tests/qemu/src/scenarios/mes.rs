@@ -30,24 +30,29 @@ pub fn all() -> Vec<Scenario> {
         refuse_add(),
         refuse_remove(),
         log(),
-        old(),
+        old(
+            "mes-old",
+            "an early scheduler is asked for nothing that it lacks",
+            "at power-on: MES revision 0x83",
+        ),
+        old(
+            "mes-older",
+            "one that takes fewer resources, too, is not given them",
+            "at power-on: MES revision 0x4a",
+        ),
     ]
 }
 
 /// Firmware of a revision that lacks INV_TLBS and the search for hung queues. TLBs are flushed by registers,
 /// and a queue that hangs isn't given back.
-fn old() -> Scenario {
-    let scenario = with_vadd(
-        "mes-old",
-        "an early scheduler is asked for nothing that it lacks",
-        "vectoradd",
-    )
-    .step(Step::insmod(MODULE))
-    .step(Step::run("works", 60, &["/bin/vectoradd", VADD, "65536"]))
-    .step(Step::sh("destroy-fails", 60, DESTROY_FAILS))
-    .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
-    .step(Step::Rmmod("rkfd".into()));
-    of_mes(scenario, "at power-on: MES revision 0x83").rule("at the 2nd queue stop: hang")
+fn old(name: &'static str, about: &'static str, rule: &str) -> Scenario {
+    let scenario = with_vadd(name, about, "vectoradd")
+        .step(Step::insmod(MODULE))
+        .step(Step::run("works", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::sh("destroy-fails", 60, DESTROY_FAILS))
+        .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
+        .step(Step::Rmmod("rkfd".into()));
+    of_mes(scenario, rule).rule("at the 2nd queue stop: hang")
 }
 
 /// What only MES has.
