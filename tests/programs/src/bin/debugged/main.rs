@@ -4,8 +4,9 @@
 //!
 //! `debugged SPIN ILLEGAL VADD`: the debugger. It starts the other one, traces it, attaches, and lets its runtime
 //! begin. It suspends a queue in the middle of a kernel: the waves stand still, and the queue's save area has
-//! their program counters. It resumes the queue, watches an address that a wave touches, has waves begin halted, hears
-//! of a trap before the program does, and passes it on. It leaves, comes back, and outlives the program's death.
+//! their program counters. It resumes the queue, watches addresses of which a wave touches one, has waves begin
+//! halted, hears of a trap before the program does, and passes it on. It leaves, comes back, and outlives the
+//! program's death.
 //!
 //! `debugged SPIN ILLEGAL order`: the debugger again. It hears of a page fault before an error that came later.
 //!
@@ -23,7 +24,7 @@ use rkfd_programs::{check, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::debug;
 use std::fs::File;
 use std::process::ExitCode;
-use target::{ITEMS, R_DEBUG, TOUCHING};
+use target::{ITEMS, NOWHERE, R_DEBUG, TOUCHING};
 
 /// Lanes of the widest waves.
 const LANES: u32 = 64;
@@ -143,6 +144,9 @@ fn suspends(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     check("the kernel goes on, and ends", other.read()? == "ended")
 }
 
+/// Addresses that a GPU watches at a time (`MAX_WATCH_ADDRESSES` of kfd_debug.c).
+const WATCHES: u32 = 4;
+
 /// A wave touches a watched address, and waves begin halted.
 fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
     let watched = debug::TRAP_MASK_ADDRESS_WATCH;
@@ -158,17 +162,35 @@ fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         "no exception was chosen before",
         its.enable_mask == 0 && its.support_request_mask & watched != 0,
     )?;
+    (0..WATCHES).try_for_each(|last| watch(debugger, other, last))?;
+
+    for (mode, wanted) in [
+        (debug::LAUNCH_MODE_HALT, [0, 0]),
+        (debug::LAUNCH_MODE_NORMAL, [u64::from(TOUCHING), 1]),
+    ] {
+        debugger.launch(mode)?;
+        println!("launch mode {mode}");
+        check("its waves are halted or not", begins(other)? == wanted)?;
+    }
+    Ok(())
+}
+
+/// A wave touches the address of this watch of a GPU's. Those before it watch where no wave comes.
+fn watch(debugger: &Debugger, other: &mut Other, last: u32) -> Result<(), Failure> {
     let [id, gpu, at] = placed(other)?;
-    let mut its = debug::DbgTrapSetNodeAddressWatchArgs {
-        address: at,
-        mode: debug::WATCH_MODE_ALL,
-        mask: u32::MAX,
-        gpu_id: gpu as u32,
-        id: 0,
-    };
-    let op = debug::OP_SET_NODE_ADDRESS_WATCH;
-    debugger.must("SET_NODE_ADDRESS_WATCH", op, &mut its)?;
-    let number = its.id;
+    for number in 0..=last {
+        let mut its = debug::DbgTrapSetNodeAddressWatchArgs {
+            address: if number == last { at } else { NOWHERE },
+            mode: debug::WATCH_MODE_ALL,
+            mask: u32::MAX,
+            gpu_id: gpu as u32,
+            id: u32::MAX,
+        };
+        let op = debug::OP_SET_NODE_ADDRESS_WATCH;
+        debugger.must("SET_NODE_ADDRESS_WATCH", op, &mut its)?;
+        check("watches are numbered from 0", its.id == number)?;
+    }
+    println!("watch {last} of {WATCHES}");
     other.ask("touch")?;
     check("a kernel begins", other.read()? == "begun")?;
     let raised = debugger.exception(debug::EC_QUEUE_WAVE_TRAP)?;
@@ -182,27 +204,19 @@ fn watches(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         "it stands behind the access",
         other.numbers()? == [u64::from(TOUCHING), 0],
     )?;
-    let clear = || {
+    let clear = |id| {
         let mut its = debug::DbgTrapClearNodeAddressWatchArgs {
             gpu_id: gpu as u32,
-            id: number,
+            id,
         };
         debugger.operate(debug::OP_CLEAR_NODE_ADDRESS_WATCH, &mut its)
     };
-    check(
-        "the watch ends once",
-        (clear(), clear()) == (Ok(0), Err(libc::EINVAL)),
-    )?;
-
-    for (mode, wanted) in [
-        (debug::LAUNCH_MODE_HALT, [0, 0]),
-        (debug::LAUNCH_MODE_NORMAL, [u64::from(TOUCHING), 1]),
-    ] {
-        debugger.launch(mode)?;
-        println!("launch mode {mode}");
-        check("its waves are halted or not", begins(other)? == wanted)?;
-    }
-    Ok(())
+    (0..=last).try_for_each(|number| {
+        check(
+            "a watch ends once",
+            (clear(number), clear(number)) == (Ok(0), Err(libc::EINVAL)),
+        )
+    })
 }
 
 /// Whether trap handlers are told of a debugger, by a kernel that waits until they are.
