@@ -99,6 +99,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend([
         dead_device(),
         pulled_out(),
+        lost(),
         no_fence(),
         gpu_reset(),
         hang_hws(),
@@ -210,6 +211,22 @@ fn pulled_out() -> Scenario {
         60,
         "! dmesg | grep -E 'it is stuck|queues failed|acknowledge'",
     ))
+    .step(Step::Rmmod("rkfd".into()))
+    .check(went_while_it_worked)
+}
+
+/// The device is pulled out at a program's first dispatch. The program's next request is the first to find that, and is
+/// refused as all that follow.
+fn lost() -> Scenario {
+    with_vadd(
+        "lost",
+        "what a program asks for first is refused when its device has gone without a word",
+        "lost",
+    )
+    .rule("at the 1st dispatch: surprise removal")
+    .step(Step::insmod(MODULE))
+    .step(Step::run("refused", 120, &["/bin/lost", VADD]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
     .check(went_while_it_worked)
 }
