@@ -23,6 +23,7 @@ mod mes;
 mod neighbours;
 mod packaged;
 mod probe;
+mod races;
 mod reset;
 pub mod rivals;
 pub mod rocm;
@@ -65,6 +66,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(traced::all());
     all.push(course::labs());
     all.extend(lifetime::all());
+    all.extend(races::all());
     all.extend(neighbours::all());
     all.extend(storm::all());
     all.push(fuzz::all());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes, and what is added, on a kernel that checks memory, locks and leaks.
 
-use super::{amdgpu, fuzz, lifetime, reset, with_vadd, MODULE, VADD};
+use super::{amdgpu, fuzz, lifetime, races, reset, with_vadd, MODULE, VADD};
 use crate::kunit;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
@@ -12,7 +12,7 @@ use std::path::Path;
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
     // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE; its
     // mutexes are taken by another function.
-    let elsewhere = [lifetime::OPENINGS, reset::GIVEN_UP];
+    let elsewhere = [lifetime::OPENINGS, reset::GIVEN_UP, races::BY_RESET];
     suite.retain(|scenario| !amdgpu::is_needed(scenario) && !elsewhere.contains(&scenario.name));
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.

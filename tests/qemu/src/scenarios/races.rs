@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two threads at the same object, one of which is held between two steps of the driver's that otherwise follow at once.
+
+use super::lifetime::NOTHING_LEFT;
+use super::reset::HOLD_CALL;
+use super::{with_vadd, MODULE, VADD};
+use crate::chip::Scheduler;
+use crate::plan::Step;
+use crate::scenario::{Include, Scenario};
+
+/// Needs a kernel whose mutexes are taken by `mutex_lock`, not by what lockdep has in its place.
+pub(super) const BY_RESET: &str = "raced-by-reset";
+
+/// All of them.
+pub(super) fn all() -> [Scenario; 1] {
+    [by_reset()]
+}
+
+/// The copy engine that clears a program's VRAM hangs, and all engines are reset for another reason just when the driver
+/// gives that one up: it is the engine of before that hung, and nothing is done about the one that runs since.
+fn by_reset() -> Scenario {
+    let race = format!(
+        "held=/sys/module/{HOLD_CALL}/parameters/held; cd /sys/kernel/debug; \
+         id=$(grep -hvx 0 /sys/class/kfd/kfd/topology/nodes/*/gpu_id); \
+         vectoradd {VADD} 4096 >/tmp/out 2>&1 & program=$!; \
+         for i in $(seq 600); do [ $(cat $held) = 1 ] && break; sleep 0.1; done; \
+         [ $(cat $held) = 1 ] || exit 1; echo $id > kfd/hang_hws; \
+         for i in $(seq 300); do dmesg | grep -q 'the GPU works again' && break; sleep 0.1; done; \
+         echo 0 > $held; wait $program; grep -v @rkfd /tmp/out; dmesg | grep 'the GPU works again'"
+    );
+    // It takes a lock there to give the engine up.
+    let hold = Step::Insmod {
+        path: format!("/{HOLD_CALL}.ko"),
+        params: vec!["function=mutex_lock".into(), "caller=6Copier4wait".into()],
+    };
+    let mut scenario = with_vadd(
+        BY_RESET,
+        "a copy engine isn't given up for what hung before it was reset",
+        "vectoradd",
+    )
+    .scheduled_by(Scheduler::Cpsch)
+    .step(Step::insmod(MODULE))
+    .step(hold)
+    .step(Step::sh("reset-meanwhile", 200, &race))
+    .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
+    .step(Step::sh(
+        "not-given-up",
+        30,
+        "! dmesg | grep 'gets no further'",
+    ))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::Rmmod(HOLD_CALL.into()))
+    .violates(&["Hiq queue: no type-3 PM4 header: 0x55555555"])
+    .rule("at the 1st kernel fill: hang");
+    let held = Include::TestModule { name: HOLD_CALL };
+    scenario.includes.push(held);
+    scenario
+}
