@@ -2,9 +2,10 @@
 // Holds rkfd at one place for as long as a test likes, on the stock kernel and without a change to rkfd: what
 // another thread does meanwhile comes between two steps of rkfd's that otherwise follow at once.
 //
-//	insmod hold_call.ko function=NAME [caller=PART] [error=ERRNO]
+//	insmod hold_call.ko function=NAME [caller=PART] [wait=1] [error=ERRNO]
 //
-// The first call of the function by rkfd, or by a function of rkfd that has PART in its name, sleeps before it begins.
+// The first call of the function by rkfd, or by a function of rkfd that has PART in its name, sleeps before it begins;
+// with `wait`, the first after 0 is written to parameters/wait.
 // It is held while /sys/module/hold_call/parameters/held is 1; writing 0 lets it go on, and so do two minutes. With
 // `error` the function is left out then, and returns that error. Later calls are as always.
 
@@ -26,6 +27,8 @@ static char *caller = "";
 module_param(caller, charp, 0444);
 static int error;
 module_param(error, int, 0444);
+static int wait;
+module_param(wait, int, 0644);
 static int held;
 module_param(held, int, 0644);
 
@@ -65,7 +68,7 @@ static bool is_meant(struct pt_regs *regs)
 
 static int before(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (atomic_read(&begun) || !is_meant(regs) || atomic_xchg(&begun, 1))
+	if (READ_ONCE(wait) || atomic_read(&begun) || !is_meant(regs) || atomic_xchg(&begun, 1))
 		return 0;
 	__module_get(THIS_MODULE);
 	WRITE_ONCE(held, 1);

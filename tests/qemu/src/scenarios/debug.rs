@@ -12,7 +12,12 @@ use std::path::Path;
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
     // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE; its
     // mutexes are taken by another function.
-    let elsewhere = [lifetime::OPENINGS, reset::GIVEN_UP, races::BY_RESET];
+    let elsewhere = [
+        lifetime::OPENINGS,
+        reset::GIVEN_UP,
+        races::RACED,
+        races::BY_RESET,
+    ];
     suite.retain(|scenario| !amdgpu::is_needed(scenario) && !elsewhere.contains(&scenario.name));
     for scenario in suite.iter_mut() {
         // Such a kernel is slow, and the module's ways are the same.

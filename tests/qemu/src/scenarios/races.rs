@@ -8,12 +8,47 @@ use crate::chip::Scheduler;
 use crate::plan::Step;
 use crate::scenario::{Include, Scenario};
 
-/// Needs a kernel whose mutexes are taken by `mutex_lock`, not by what lockdep has in its place.
+/// They need a kernel whose mutexes are taken by `mutex_lock`, not by what lockdep has in its place.
+pub(super) const RACED: &str = "raced";
 pub(super) const BY_RESET: &str = "raced-by-reset";
 
 /// All of them.
-pub(super) fn all() -> [Scenario; 1] {
-    [by_reset()]
+pub(super) fn all() -> [Scenario; 2] {
+    [raced(), by_reset()]
+}
+
+/// Holds the driver before a function of this name takes a lock; if it is to `wait`, once a program says when.
+fn hold(caller: &str, wait: bool) -> Step {
+    Step::Insmod {
+        path: format!("/{HOLD_CALL}.ko"),
+        params: vec![
+            "function=mutex_lock".into(),
+            format!("caller={caller}"),
+            format!("wait={}", u8::from(wait)),
+        ],
+    }
+}
+
+/// The first lock that these functions take by themselves is the object's own.
+fn raced() -> Scenario {
+    let mut scenario = with_vadd(
+        RACED,
+        "VRAM that is given back while a page of it is being mapped, or read by a debugger, isn't reached any more",
+        "raced",
+    )
+    .step(Step::insmod(MODULE));
+    for (caller, case) in [("7Offsets5fault", "touch"), ("7Offsets6access", "read")] {
+        scenario = scenario
+            .step(hold(caller, true))
+            .step(Step::run(case, 60, &["/bin/raced", case]))
+            .step(Step::Rmmod(HOLD_CALL.into()));
+    }
+    scenario = scenario
+        .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+        .step(Step::Rmmod("rkfd".into()));
+    let held = Include::TestModule { name: HOLD_CALL };
+    scenario.includes.push(held);
+    scenario
 }
 
 /// The copy engine that clears a program's VRAM hangs, and all engines are reset for another reason just when the driver
@@ -28,11 +63,6 @@ fn by_reset() -> Scenario {
          for i in $(seq 300); do dmesg | grep -q 'the GPU works again' && break; sleep 0.1; done; \
          echo 0 > $held; wait $program; grep -v @rkfd /tmp/out; dmesg | grep 'the GPU works again'"
     );
-    // It takes a lock there to give the engine up.
-    let hold = Step::Insmod {
-        path: format!("/{HOLD_CALL}.ko"),
-        params: vec!["function=mutex_lock".into(), "caller=6Copier4wait".into()],
-    };
     let mut scenario = with_vadd(
         BY_RESET,
         "a copy engine isn't given up for what hung before it was reset",
@@ -40,7 +70,7 @@ fn by_reset() -> Scenario {
     )
     .scheduled_by(Scheduler::Cpsch)
     .step(Step::insmod(MODULE))
-    .step(hold)
+    .step(hold("6Copier4wait", false))
     .step(Step::sh("reset-meanwhile", 200, &race))
     .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
     .step(Step::sh(
