@@ -123,7 +123,10 @@ impl Mec {
                 self.release_process(at);
             }
         }
-        self.show_users();
+        // Who runs is told when it changes, not at every step.
+        if !left.is_empty() {
+            self.show_users();
+        }
         !left.is_empty()
     }
 
