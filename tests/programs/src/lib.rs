@@ -3,6 +3,7 @@
 //! What the programs share: the kernel that they run, the check of its result, the verdict that they print.
 
 pub mod bystander;
+pub mod context;
 pub mod golden;
 pub mod gone;
 pub mod held;

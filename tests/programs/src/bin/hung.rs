@@ -24,10 +24,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
+use rkfd_programs::context::Context;
 use rkfd_programs::raw::{self, errno};
 use rkfd_programs::spin::Spin;
 use rkfd_programs::{check, code_object, report, Failure, VectorAdd, BLOCK, KERNEL, PATIENCE};
-use rkfd_uapi::event;
+use rkfd_uapi::{ctx, event};
 use rustix::io::Errno;
 
 const ELEMENTS: usize = 4096;
@@ -205,6 +206,7 @@ fn start_bystander() -> Result<Child, Failure> {
 
 fn victim() -> Result<(), Failure> {
     let s = Setup::new()?;
+    let context = Context::new()?;
     let (bad, good) = (s.queue()?, s.queue()?);
     let going_on = s.spin(&good)?;
     let mut bystander = start_bystander()?;
@@ -223,6 +225,13 @@ fn victim() -> Result<(), Failure> {
             (d.reset_type, d.reset_cause) == (event::RESET_WHOLE_GPU, event::CAUSE_GPU_HANG)
                 && (d.memory_lost, d.gpu_id) == (1, s.gpu.id())
         }),
+    )?;
+    // With MES a queue's reset counts as one of the GPU (`reset_queues_mes`), with run lists it doesn't.
+    let with_mes = !s.gpu.target().starts_with("gfx9");
+    let wanted = if with_mes { ctx::QUERY2_RESET } else { 0 };
+    check(
+        "a context reports it as upstream's does",
+        context.flags()? == wanted,
     )?;
     lost.release();
     std::thread::sleep(Duration::from_millis(100));

@@ -31,6 +31,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rkfd::{Gpu, Kernel, Queue, QueueOptions};
+use rkfd_programs::context::Context;
 use rkfd_programs::raw::{self, call, errno};
 use rkfd_programs::{bystander, check, code_object, report, Failure, VectorAdd, KERNEL, PATIENCE};
 use rkfd_uapi::{ctx, debug, event, ioctl, memory as abi, smi};
@@ -129,59 +130,24 @@ impl Setup {
     }
 }
 
-/// A context of a file of the render node's.
-struct Context {
-    file: File,
-    id: u32,
-}
-
-impl Context {
-    fn new() -> Result<Self, Failure> {
-        let file = rkfd_programs::render_node()?;
-        let mut context = Self { file, id: 0 };
-        context.id = context.ask(ctx::OP_ALLOC_CTX)?.number();
-        Ok(context)
-    }
-
-    fn ask(&self, op: u32) -> Result<ctx::Ctx, Failure> {
-        let mut args = ctx::Ctx {
-            op,
-            ctx_id: self.id,
-            ..Default::default()
-        };
-        call(&self.file, &ctx::CTX, &mut args).map_err(errno("AMDGPU_CTX"))?;
-        Ok(args)
-    }
-
-    /// What happened since the last question.
-    fn since(&self) -> Result<u32, Failure> {
-        Ok(self.ask(ctx::OP_QUERY_STATE)?.state().2)
-    }
-
-    /// What happened since it was made.
-    fn flags(&self) -> Result<u64, Failure> {
-        Ok(self.ask(ctx::OP_QUERY_STATE2)?.state().0)
-    }
-
-    /// Checks what it reports once the GPU works again.
-    fn reports_the_reset(&self) -> Result<(), Failure> {
-        let lost = match is_argument("whole") {
-            true => ctx::QUERY2_VRAMLOST,
-            false => 0,
-        };
-        check(
-            "a context reports the reset, and whether VRAM is lost",
-            self.flags()? == ctx::QUERY2_RESET | lost,
-        )?;
-        check(
-            "and once that there was one since the last question",
-            (self.since()?, self.since()?) == (ctx::UNKNOWN_RESET, ctx::NO_RESET),
-        )?;
-        check(
-            "a context that is made afterwards reports none",
-            Self::new()?.flags()? == 0,
-        )
-    }
+/// Checks what a context reports once the GPU works again.
+fn reports_the_reset(context: &Context) -> Result<(), Failure> {
+    let lost = match is_argument("whole") {
+        true => ctx::QUERY2_VRAMLOST,
+        false => 0,
+    };
+    check(
+        "a context reports the reset, and whether VRAM is lost",
+        context.flags()? == ctx::QUERY2_RESET | lost,
+    )?;
+    check(
+        "and once that there was one since the last question",
+        (context.since()?, context.since()?) == (ctx::UNKNOWN_RESET, ctx::NO_RESET),
+    )?;
+    check(
+        "a context that is made afterwards reports none",
+        Context::new()?.flags()? == 0,
+    )
 }
 
 /// Waits until the events report a line.
@@ -306,7 +272,7 @@ fn victim() -> Result<(), Failure> {
     over?;
     println!("lent pages went {changed} times");
     check("lent pages went meanwhile", changed > 0)?;
-    context.reports_the_reset()?;
+    reports_the_reset(&context)?;
     let status = bystander.wait().map_err(Failure::new)?;
     check("the other program hears of it", status.success())?;
     see(&mut processes, &format!("d {:x} reset", bystander.id()))?;
