@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 94] = [
+const SCENARIOS: [&str; 95] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -92,6 +92,7 @@ const SCENARIOS: [&str; 94] = [
     "dead-device",
     "pulled-out",
     "lost",
+    "lost-one",
     "found-early",
     "probe-fails-late",
     "sleep",

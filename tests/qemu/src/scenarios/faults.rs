@@ -100,6 +100,7 @@ pub fn all() -> Vec<Scenario> {
         dead_device(),
         pulled_out(),
         lost(),
+        lost_one(),
         no_fence(),
         gpu_reset(),
         hang_hws(),
@@ -229,6 +230,34 @@ fn lost() -> Scenario {
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()))
     .check(went_while_it_worked)
+}
+
+/// One of two GPUs is pulled out at a program's first dispatch, and the program asks both for more. Then debugfs and
+/// the sensors show which one has gone.
+fn lost_one() -> Scenario {
+    let shown = "cd /sys/kernel/debug/rkfd && for of in vmids ../kfd/hqds; do cat $of >/tmp/shown; \
+        [ $(grep -c -i ' stopped$' /tmp/shown) = 1 ] || { echo $of; cat /tmp/shown; exit 1; }; done";
+    let sensors = "for at in 1 2; do cat /sys/bus/pci/devices/0000:00:0$at.0/hwmon/hwmon*/temp2_input 2>&1; done | \
+        tee /tmp/sensors; [ $(grep -c 'No such device' /tmp/sensors) = 1 ] && [ $(grep -cx '[0-9]*' /tmp/sensors) = 1 ]";
+    let submit = "echo fill 1 1 1 >/sys/kernel/debug/rkfd/submit";
+    let submit = format!("({submit}) 2>&1 | tee /tmp/said; grep -q 'No such device' /tmp/said");
+    with_vadd(
+        "lost-one",
+        "what a program asks of one of two GPUs is refused when that has gone without a word",
+        "lost_one",
+    )
+    .gpus(2)
+    // Little VRAM: the board's firmware has room for two such BARs.
+    .emulator_arg("--vram-mib=1024")
+    .rule("at the 1st dispatch: surprise removal")
+    .without_trace()
+    .step(Step::insmod(MODULE))
+    .step(Step::run("refused", 120, &["/bin/lost_one", VADD]))
+    .step(Step::sh("shown", 60, shown))
+    .step(Step::sh("sensors", 60, sensors))
+    .step(Step::sh("submit", 60, &submit))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()))
 }
 
 /// A program that waits for an event without a limit; it has another name than those that are killed.
