@@ -97,6 +97,12 @@ pub fn rows() -> Vec<Row> {
             let one = |parts: [u64; 4]| parts.into_iter().fold(0, |all, part| (all << 8) | part);
             Ok(Got::Pair(one(found), one(wanted)))
         }),
+        // Of both chips as of others before them: `aldebaran_ip_offset.h`, `beige_goby_ip_offset.h`.
+        row(I, "the graphics core's first two base addresses", YES, "amd/amdgpu/amdgpu_discovery.c: base_addr_show", |c| {
+            let found = text(c, "ip_discovery/die/0/GC/0/base_addr")?.unwrap_or_default();
+            let wanted = if c.node.gfx942() { "0x00002000\n0x0000A000\n" } else { "0x00001260\n0x0000A000\n" };
+            Ok(holds(found.starts_with(wanted)))
+        }),
         row(I, "as many blocks as the die says, none of them fused off", Want::Computed, "amd/amdgpu/amdgpu_discovery.c: num_ips_show, harvest_show", |c| {
             let die = format!("{}/ip_discovery/die/0", pci(c)?);
             let folders = |path: &str| {

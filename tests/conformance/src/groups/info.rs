@@ -74,6 +74,9 @@ fn tiles(c: &mut Ctx, change: impl FnOnce(&mut GetTileConfigArgs)) -> (i32, GetT
         macro_tile_config_ptr: sys::address(&mut macro_tile),
         num_tile_configs: 32,
         num_macro_tile_configs: 16,
+        // Whatever comes in, what the driver says comes back.
+        num_banks: 77,
+        num_ranks: 77,
         gpu_id: c.gpu,
         ..Default::default()
     };

@@ -48,6 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(Q, "as many as there can be", Want::Computed, "kfd_process_queue_manager.c:349", |c| { let n = fill_queues(c); Ok(Got::Pair(n.into(), c.node.max_queues.into())) }).buffers(),
         row(Q, "one more", ENOSPC, "kfd_process_queue_manager.c:369", |c| { fill_queues(c); c.create(|a| a.queue_percentage = 0) }).buffers(),
         row(Q, "one more, wrong buffers", EINVAL, "kfd_chardev.c:436", |c| { fill_queues(c); c.create(|a| a.ring_base_address = 0x1000) }).buffers(),
+        row(Q, "one more, copy queue on engine 99", EINVAL, "kfd_chardev.c:422", |c| { fill_queues(c); c.create(|a| { a.queue_type = 4; a.sdma_engine_id = 99; a.queue_percentage = 0 }) }).buffers(),
         row(Q, "one more after one was destroyed", OK, "kfd_process_queue_manager.c:369", |c| { fill_queues(c); c.destroy_queue(7); c.create(|a| a.queue_percentage = 0) }).buffers(),
         row(Q, "the id and doorbell of that one", is(7 * 8), "kfd_process_queue_manager.c:67", |c| { fill_queues(c); c.destroy_queue(7); let q = c.new_queue(|a| a.queue_percentage = 0)?; must("id 7", (q.queue_id != 7).into())?; Ok(Got::Value(q.doorbell_offset & 0xffff)) }).buffers(),
         row(Q, "every doorbell once", Want::Computed, "kfd_device_queue_manager.c: allocate_doorbell", |c| {

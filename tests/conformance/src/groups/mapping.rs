@@ -136,6 +136,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(M, "second id beyond the page: n_success", is(0), "kfd_chardev.c:1358", |c| { let (_m, at) = half_array(c)?; Ok(Got::Value(map_new(c, |a| { a.address = Some(at); a.n_devices = 2 })?.1.into())) }),
         row(M, "array ends at the end of a page", OK, "kfd_chardev.c:1355", |c| { let (_m, at) = half_array(c)?; Ok(map_new(c, |a| a.address = Some(at))?.0) }),
         row(M, "2^32 - 1 devices", ENOMEM, "kfd_chardev.c:1359", |c| Ok(map_new(c, |a| a.n_devices = u32::MAX)?.0)),
+        row(M, "more devices than the kernel has memory for in one piece", ENOMEM, "kfd_chardev.c:1359", |c| Ok(map_new(c, |a| a.n_devices = (1 << 20) + 1)?.0)),
         row(M, "array at address 0, unknown handle", EFAULT, "kfd_chardev.c:1358", |c| { let h = handle(c, 77); Ok(map_new(c, |a| { a.address = Some(0); a.handle = h })?.0) }),
         row(M, "handle of an unknown GPU", EINVAL, "kfd_chardev.c:1363", |c| map_handle(c, 0xdead << 32)),
         row(M, "handle 0", EINVAL, "kfd_chardev.c:1363", |c| map_handle(c, 0)),
@@ -198,6 +199,7 @@ pub(super) fn rows() -> Vec<Row> {
             Ok(Got::Errno(c.free(b.handle)))
         }),
         row(U, "2^32 - 1 devices", ENOMEM, "kfd_chardev.c:1468", |c| Ok(unmap_new(c, |a| a.n_devices = u32::MAX)?.0)),
+        row(U, "more devices than the kernel has memory for in one piece", ENOMEM, "kfd_chardev.c:1468", |c| Ok(unmap_new(c, |a| a.n_devices = (1 << 20) + 1)?.0)),
         row(U, "handle of an unknown GPU", EINVAL, "kfd_chardev.c:1472", |c| unmap_handle(c, 0xdead << 32)),
         row(U, "unknown handle", ENOMEM, "kfd_chardev.c:1479", |c| { let h = handle(c, 77); unmap_handle(c, h) }),
         row(U, "no VM", ENOMEM, "kfd_chardev.c:1479", |c| { let h = handle(c, 0); unmap_handle(c, h) }).open(),

@@ -2,9 +2,10 @@
 //! CREATE_QUEUE's arguments, in the order in which Linux checks them, and DESTROY_QUEUE.
 
 use super::*;
-use crate::fixture::KERNEL;
+use crate::fixture::{must, KERNEL};
 use crate::row::{row, Answer, Row};
 use rkfd_uapi::ioctl as requests;
+use rkfd_uapi::memory;
 use rkfd_uapi::queue::{self as abi, DestroyQueueArgs};
 
 const UNKNOWN: u32 = 0xdead;
@@ -25,6 +26,20 @@ fn doorbell(c: &mut Ctx, before: u32) -> Result<u64, String> {
         c.new_queue(|a| a.queue_percentage = 0)?;
     }
     Ok(c.new_queue(|a| a.queue_percentage = 0)?.doorbell_offset)
+}
+
+/// A write pointer in the program's own memory, which MES can't be given since it can't be pinned (`amdgpu_bo_pin`).
+fn own_pointer(c: &mut Ctx) -> Answer {
+    let own = guarded_page()?;
+    let mut args = c.alloc_args(4096, memory::ALLOC_USERPTR | memory::ALLOC_WRITABLE);
+    args.mmap_offset = own.address;
+    let bo = c.bo_from(args)?;
+    must("MAP_MEMORY_TO_GPU", c.map(bo.handle))?;
+    let wanted = if c.node.gfx942() { 0 } else { libc::EPERM };
+    match c.create(|a| a.write_pointer_address = bo.va)? {
+        Got::Errno(errno) => Ok(Got::Pair(errno as u64, wanted as u64)),
+        other => Ok(other),
+    }
 }
 
 /// The ring size that the call returns.
@@ -71,6 +86,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(C, "read pointer at 2^63", EFAULT, "kfd_chardev.c:292", |c| c.create(|a| a.read_pointer_address = 1 << 63)),
         row(C, "write pointer at a kernel address", EFAULT, "kfd_chardev.c:298", |c| c.create(|a| a.write_pointer_address = KERNEL)),
         row(C, "write pointer at 2^63", EFAULT, "kfd_chardev.c:298", |c| c.create(|a| a.write_pointer_address = 1 << 63)),
+        row(C, "write pointer in the program's own memory", Want::Computed, "kfd_process_queue_manager.c:305", own_pointer),
         row(C, "EOP buffer at a kernel address", EFAULT, "kfd_chardev.c:304", |c| c.create(|a| a.eop_buffer_address = KERNEL)),
         row(C, "save area at a kernel address", EFAULT, "kfd_chardev.c:311", |c| c.create(|a| a.ctx_save_restore_address = KERNEL)),
         row(C, "type 5", ENOTSUPP, "kfd_chardev.c:348", |c| c.create(|a| a.queue_type = 5)),

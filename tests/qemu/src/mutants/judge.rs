@@ -33,12 +33,12 @@ pub(super) fn judge(
     of_file: &[usize],
 ) -> Result<Option<String>> {
     // Each scenario on one of the chips on which it meets the place, in turns: what one chip lacks, another may have.
+    let meets = |base: &&Base<'_>| base.places.met.contains(&mutant.number);
     let mut meet = Vec::new();
     for name in SCENARIOS {
-        let of = |base: &&Base<'_>| {
-            base.scenario.name == name && base.places.met.contains(&mutant.number)
-        };
-        let on: Vec<_> = bases.iter().filter(of).collect();
+        let on: Vec<_> = (bases.iter().filter(meets))
+            .filter(|base| base.scenario.name == name)
+            .collect();
         let turn = mutant.number + meet.len();
         let at = turn.checked_rem(on.len()).unwrap_or(0);
         meet.extend(on.get(at).copied());
@@ -56,7 +56,15 @@ pub(super) fn judge(
         })
         .collect();
     let short = by_turns(&costs).into_iter().filter_map(|at| short.get(at));
-    for base in short.take(MOST).chain(&wide) {
+    let mut order: Vec<&Base<'_>> = short.take(MOST).chain(&wide).copied().collect();
+    // What only a chip of another shape shows: units that are fused off differently, one die in the place of four.
+    for base in bases.iter().filter(meets) {
+        let is_new = !order.iter().any(|known| std::ptr::eq(*known, base));
+        if is_new && !base.host.chip.is_usual() {
+            order.push(base);
+        }
+    }
+    for base in order {
         // Far more than it takes without a mutant, so that a busy host catches nothing.
         let limit = (base.took * 3 + Duration::from_secs(20)) / base.host.slow.max(1);
         let why = noticed(&base.host, accel, base.scenario, mutant.number, Some(limit))?;
