@@ -18,10 +18,11 @@ const LISTEN: &str =
 const TELL: &str = "cd /sys/kernel/tracing; sleep 0.3; echo end > trace_marker; echo 0 > tracing_on; cat trace; echo 0 > events/enable";
 
 /// The events of the largest request that there can be, whose argument is larger than an event: both are there, and have its
-/// beginning.
+/// beginning. So are both of one that is refused before its argument is looked at, with ENOTTY.
 const LARGEST: &str = "cd /sys/kernel/tracing; echo 1 > events/rkfd/enable; /bin/large; \
     echo 0 > events/rkfd/enable; grep -q 'rkfd_ioctl_enter: number=0x1 ' trace && \
-    grep -q 'rkfd_ioctl_exit: number=0x1 error=0 argument=01000000' trace; \
+    grep -q 'rkfd_ioctl_exit: number=0x1 error=0 argument=01000000' trace && \
+    grep -q 'rkfd_ioctl_enter: number=0x7f ' trace && grep -q 'rkfd_ioctl_exit: number=0x7f error=-25 ' trace; \
     found=$?; echo > trace; exit $found";
 
 /// All of them.
