@@ -19,7 +19,7 @@ pub(super) const CYCLES_NAME: &str = "cycles";
 pub fn all() -> Vec<Scenario> {
     let short = [process_death(), openings(), sharing(), unbind()];
     let mut all = Vec::from(short.map(Scenario::shares_a_machine));
-    all.extend([displaced(), displaced_hung()]);
+    all.extend([displaced(), displaced_hung(), immovable()]);
     all.push(pair());
     all.push(early());
     all.push(probe_fails());
@@ -137,6 +137,27 @@ fn displaced_hung() -> Scenario {
         "a copy engine hangs while it moves objects to system memory: it is reset, and they hold what they held",
         "at the 5th kernel copy: hang",
     )
+}
+
+/// The engine hangs four times in a row, once more than it is reset for one move: the object stays where it is. The fifth
+/// copy, of its next move, goes well.
+fn immovable() -> Scenario {
+    let scenario = with_vadd(
+        "immovable",
+        "a copy engine hangs each time that an object is to be moved: that is given up, and the object is as it was",
+        "immovable",
+    )
+    .emulator_arg("--vram-mib=256")
+    .without_trace()
+    .step(Step::insmod(MODULE))
+    .step(Step::run("immovable", 120, &["/bin/immovable"]))
+    .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
+    .step(Step::Rmmod("rkfd".into()));
+    ["1st", "2nd", "3rd", "4th"]
+        .into_iter()
+        .fold(scenario, |scenario, nth| {
+            scenario.rule(&format!("at the {nth} kernel copy: hang"))
+        })
 }
 
 fn moved(name: &'static str, about: &'static str, rule: &'static str) -> Scenario {
