@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 96] = [
+const SCENARIOS: [&str; 97] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -119,6 +119,7 @@ const SCENARIOS: [&str; 96] = [
     "mes-log",
     "mes-old",
     "mes-older",
+    "mes-kernel-pipe",
     "hang",
     "mes-refuse-add",
     "mes-refuse-remove",

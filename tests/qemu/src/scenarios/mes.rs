@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         ),
         refuse_add(),
         refuse_remove(),
+        kernel_pipe_hangs(),
         log(),
         old(
             "mes-old",
@@ -53,6 +54,28 @@ fn old(name: &'static str, about: &'static str, rule: &str) -> Scenario {
         .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
         .step(Step::Rmmod("rkfd".into()));
     of_mes(scenario, rule).rule("at the 2nd queue stop: hang")
+}
+
+/// The pipe of the kernel's own commands hangs. It is waited for once: TLBs are flushed by registers from then on, programs
+/// run, and the module unloads without asking that pipe. Loaded anew, it starts MES again.
+fn kernel_pipe_hangs() -> Scenario {
+    let once = "dmesg | grep \"scheduler (MES) doesn't answer; it is stuck\"; \
+        [ $(dmesg | grep -c \"scheduler (MES) doesn't answer; it is stuck\") = 1 ]";
+    let run = |name| Step::run(name, 60, &["/bin/vectoradd", VADD, "65536"]);
+    let scenario = with_vadd(
+        "mes-kernel-pipe",
+        "where the scheduler's second pipe hangs that is waited for once, and the driver goes on without it",
+        "vectoradd",
+    )
+    .step(Step::insmod(MODULE))
+    .step(run("works"))
+    .step(run("goes-on"))
+    .step(Step::Rmmod("rkfd".into()))
+    .step(Step::sh("waited-once", 60, once))
+    .step(Step::insmod(MODULE))
+    .step(run("anew"))
+    .step(Step::Rmmod("rkfd".into()));
+    of_mes(scenario, "at the 1st INV_TLBS: hang")
 }
 
 /// What only MES has.
