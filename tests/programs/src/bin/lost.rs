@@ -24,7 +24,7 @@ const BYTES: usize = 65536;
 const MAPPED: u64 = 0x1234_0000_0000;
 const FREE: u64 = 0x1235_0000_0000;
 /// By then the device has got the dispatch.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(2);
 
 /// Requests of GEM_VA: the object, if it is about one, and the flags.
 fn va(render: &File, operation: u32, (handle, flags): (u32, u32), at: u64) -> Result<(), Errno> {

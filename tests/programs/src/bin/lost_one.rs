@@ -35,7 +35,7 @@ const DOORBELLS: usize = 8192;
 /// Where nothing is mapped.
 const VA: u64 = 0x1236_0000_0000;
 /// By then the device has got the dispatch.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(2);
 
 /// Maps the process' doorbells of a GPU once more; nobody has touched them there.
 fn doorbells<'a>(kfd: &File, gpu: &Gpu) -> Result<&'a [u8], Failure> {

@@ -150,7 +150,7 @@ fn immovable() -> Scenario {
     .emulator_arg("--vram-mib=256")
     .without_trace()
     .step(Step::insmod(MODULE))
-    .step(Step::run("immovable", 120, &["/bin/immovable"]))
+    .step(Step::run("immovable", 180, &["/bin/immovable"]))
     .step(Step::sh("nothing-is-left", 60, NOTHING_LEFT))
     .step(Step::Rmmod("rkfd".into()));
     ["1st", "2nd", "3rd", "4th"]
