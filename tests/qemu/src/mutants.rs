@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 97] = [
+const SCENARIOS: [&str; 98] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -84,6 +84,7 @@ const SCENARIOS: [&str; 97] = [
     "given-up",
     "raced",
     "raced-by-reset",
+    "raced-by-debugger",
     "kept-queue",
     "kept-queue-changed",
     "gpu-reset",

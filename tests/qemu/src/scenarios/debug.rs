@@ -10,13 +10,14 @@ use std::path::Path;
 /// Adapts scenarios and adds those that only such a kernel can run. `leaking` is a module that
 /// leaks.
 pub fn adapt(suite: &mut Vec<Scenario>, leaking: &Path) {
-    // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE; its
-    // mutexes are taken by another function.
+    // The debug kernel is built without amdgpu, which would take longer than the whole suite, and without FUSE and
+    // userfaultfd; its mutexes are taken by another function.
     let elsewhere = [
         lifetime::OPENINGS,
         reset::GIVEN_UP,
         races::RACED,
         races::BY_RESET,
+        races::RESUMED,
     ];
     suite.retain(|scenario| !amdgpu::is_needed(scenario) && !elsewhere.contains(&scenario.name));
     for scenario in suite.iter_mut() {

@@ -31,7 +31,8 @@ fn debugged_in_order() -> Scenario {
     .rule("on REMOVE_QUEUE: late 1500 ms")
 }
 
-fn debugging(name: &'static str, about: &'static str, last: &str) -> Scenario {
+/// A scenario of the program `debugged`, which is told what to do by its last argument.
+pub(super) fn debugging(name: &'static str, about: &'static str, last: &str) -> Scenario {
     Scenario::new(name, about)
         .bin("rkfd-programs", "debugged")
         .kernel("spin", 3)

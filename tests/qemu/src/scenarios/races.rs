@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two threads at the same object, one of which is held between two steps of the driver's that otherwise follow at once.
 
+use super::debuggers::debugging;
 use super::lifetime::NOTHING_LEFT;
 use super::reset::HOLD_CALL;
 use super::{with_vadd, MODULE, VADD};
@@ -11,22 +12,39 @@ use crate::scenario::{Include, Scenario};
 /// They need a kernel whose mutexes are taken by `mutex_lock`, not by what lockdep has in its place.
 pub(super) const RACED: &str = "raced";
 pub(super) const BY_RESET: &str = "raced-by-reset";
+/// Needs userfaultfd.
+pub(super) const RESUMED: &str = "raced-by-debugger";
 
 /// All of them.
-pub(super) fn all() -> [Scenario; 2] {
-    [raced(), by_reset()]
+pub(super) fn all() -> [Scenario; 3] {
+    [raced(), by_reset(), resumed()]
 }
 
-/// Holds the driver before a function of this name takes a lock; if it is to `wait`, once a program says when.
-fn hold(caller: &str, wait: bool) -> Step {
+/// Holds the driver where `caller` calls a function of the kernel's; if it is to `wait`, once a program says when.
+fn hold(function: &str, caller: &str, wait: bool) -> Step {
     Step::Insmod {
         path: format!("/{HOLD_CALL}.ko"),
         params: vec![
-            "function=mutex_lock".into(),
+            format!("function={function}"),
             format!("caller={caller}"),
             format!("wait={}", u8::from(wait)),
         ],
     }
+}
+
+/// Who destroys a queue that a debugger has suspended waits for the debugger to resume it.
+fn resumed() -> Scenario {
+    let mut scenario = debugging(
+        RESUMED,
+        "a queue that its debugger resumes just when the program begins to wait for that is destroyed",
+        "resume",
+    );
+    // A condition variable's wait, in the request as it is inlined.
+    let hold = hold("prepare_to_wait_exclusive", "5ioctl8dispatch", true);
+    scenario.plan.insert(1, hold);
+    let held = Include::TestModule { name: HOLD_CALL };
+    scenario.includes.push(held);
+    scenario.step(Step::Rmmod(HOLD_CALL.into()))
 }
 
 /// The first lock that these functions take by themselves is the object's own.
@@ -39,7 +57,7 @@ fn raced() -> Scenario {
     .step(Step::insmod(MODULE));
     for (caller, case) in [("7Offsets5fault", "touch"), ("7Offsets6access", "read")] {
         scenario = scenario
-            .step(hold(caller, true))
+            .step(hold("mutex_lock", caller, true))
             .step(Step::run(case, 60, &["/bin/raced", case]))
             .step(Step::Rmmod(HOLD_CALL.into()));
     }
@@ -70,7 +88,7 @@ fn by_reset() -> Scenario {
     )
     .scheduled_by(Scheduler::Cpsch)
     .step(Step::insmod(MODULE))
-    .step(hold("6Copier4wait", false))
+    .step(hold("mutex_lock", "6Copier4wait", false))
     .step(Step::sh("reset-meanwhile", 200, &race))
     .step(Step::run("goes-on", 60, &["/bin/vectoradd", VADD, "65536"]))
     .step(Step::sh(

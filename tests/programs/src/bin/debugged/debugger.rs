@@ -134,6 +134,19 @@ impl Debugger {
         Ok(())
     }
 
+    /// The first queues of the other program, which are no longer new then: only such can be suspended.
+    pub fn queues(&self) -> Result<[debug::QueueSnapshotEntry; 8], Failure> {
+        let mut entries = [debug::QueueSnapshotEntry::default(); 8];
+        let mut its = debug::DbgTrapQueueSnapshotArgs {
+            exception_mask: u64::MAX,
+            snapshot_buf_ptr: entries.as_mut_ptr() as u64,
+            num_queues: entries.len() as u32,
+            entry_size: size_of_val(&entries[0]) as u32,
+        };
+        self.must("GET_QUEUE_SNAPSHOT", debug::OP_GET_QUEUE_SNAPSHOT, &mut its)?;
+        Ok(entries)
+    }
+
     /// Suspends a queue that is there, and one that isn't.
     pub fn suspend(&self, queue: u32) -> Result<(), Failure> {
         let mut list = [queue, 999];
@@ -187,14 +200,19 @@ impl Debugger {
         Ok(())
     }
 
-    pub fn resume(&self, queue: u32) -> Result<(), Failure> {
-        let mut list = [queue];
+    /// Resumes the queues of a list, and returns how many.
+    pub fn resume_list(&self, address: u64, num_queues: u32) -> Result<i32, Failure> {
         let mut its = debug::DbgTrapResumeQueuesArgs {
-            queue_array_ptr: list.as_mut_ptr() as u64,
-            num_queues: 1,
+            queue_array_ptr: address,
+            num_queues,
             pad: 0,
         };
-        let count = self.must("RESUME_QUEUES", debug::OP_RESUME_QUEUES, &mut its)?;
+        self.must("RESUME_QUEUES", debug::OP_RESUME_QUEUES, &mut its)
+    }
+
+    pub fn resume(&self, queue: u32) -> Result<(), Failure> {
+        let mut list = [queue];
+        let count = self.resume_list(list.as_mut_ptr() as u64, 1)?;
         check("the queue is resumed", count == 1 && list == [queue])
     }
 

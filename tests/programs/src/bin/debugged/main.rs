@@ -10,11 +10,15 @@
 //!
 //! `debugged SPIN ILLEGAL order`: the debugger again. It hears of a page fault before an error that came later.
 //!
+//! `debugged SPIN ILLEGAL resume`: the debugger again. It resumes a queue while the program, which destroys it, is about
+//! to wait for that.
+//!
 //! `debugged SPIN ILLEGAL target`: the other one. It does what it reads line by line, and answers each line with
 //! one.
 
 mod debugger;
 mod order;
+mod resume;
 mod target;
 
 use debugger::Debugger;
@@ -112,14 +116,7 @@ fn suspends(debugger: &Debugger, other: &mut Other) -> Result<(), Failure> {
         return Err(lost());
     };
     let id = id as u32;
-    let mut entries = [debug::QueueSnapshotEntry::default(); 8];
-    let mut its = debug::DbgTrapQueueSnapshotArgs {
-        exception_mask: u64::MAX,
-        snapshot_buf_ptr: entries.as_mut_ptr() as u64,
-        num_queues: 8,
-        entry_size: size_of_val(&entries[0]) as u32,
-    };
-    debugger.must("GET_QUEUE_SNAPSHOT", debug::OP_GET_QUEUE_SNAPSHOT, &mut its)?;
+    let entries = debugger.queues()?;
     let entry = entries.iter().find(|entry| entry.ring_base_address == ring);
     println!("the queue: {entry:x?}");
     check(
@@ -330,18 +327,24 @@ fn debugger() -> Result<(), Failure> {
     add.verify()
 }
 
-fn order() -> Result<(), Failure> {
-    let gpu = Gpu::open()?;
+/// Does something as the debugger of a program whose runtime has begun.
+fn attached(f: impl FnOnce(&Debugger, &mut Other) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut other = Other::start([argument(1)?, argument(2)?, "target".into()])?;
     let debugger = Debugger::new(other.pid())?;
     handshake(&debugger, &mut other)?;
-    order::hears_in_order(&gpu, &debugger, &mut other)?;
+    f(&debugger, &mut other)?;
     other.kill()
+}
+
+fn order() -> Result<(), Failure> {
+    let gpu = Gpu::open()?;
+    attached(|debugger, other| order::hears_in_order(&gpu, debugger, other))
 }
 
 fn main() -> ExitCode {
     match std::env::args().nth(3).as_deref() {
         Some("order") => report("debugged", order),
+        Some("resume") => report("debugged", || attached(resume::just_before_the_wait)),
         Some("target") => match target::run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {

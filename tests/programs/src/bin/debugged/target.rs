@@ -84,6 +84,10 @@ impl Target {
             "touch" => self.touch(),
             "touched" => self.touched(),
             "notice" => self.notice(),
+            "destroy" => {
+                self.touching.pop().ok_or_else(lost)?;
+                Ok("destroyed".into())
+            }
             "prepare" => {
                 let event = raw::event(&self.kfd, event::EVENT_MEMORY);
                 self.faults = Some(event.map_err(errno("CREATE_EVENT"))?);
