@@ -108,6 +108,8 @@ pub(super) const COMMANDS: &[&str] = &[
     "LOAD_TOC",
     "AUTOLOAD_RLC",
     "SPATIAL_PART",
+    "FB_FW_RESERV_ADDR",
+    "FB_FW_RESERV_EXT_ADDR",
 ];
 
 /// Rings that packets are taken from.

@@ -35,7 +35,7 @@ const REPORT: &str = "mutant=4294967295";
 /// At least so many percent of the mutants that a test can notice must be caught.
 const AIM: usize = 95;
 /// The scenarios, by what they are about. In `typed` the module is loaded without parameters, so no mutant is on there.
-const SCENARIOS: [&str; 98] = [
+const SCENARIOS: [&str; 99] = [
     "vectoradd",
     "used",
     "bad-discovery-signature",
@@ -102,6 +102,7 @@ const SCENARIOS: [&str; 98] = [
     "cold-start",
     "cold-start-navi48",
     "other-secure-os",
+    "untold",
     "handed-over",
     "started-by-rkfd",
     "started-by-rkfd-navi48",

@@ -146,6 +146,8 @@ impl Psp {
             command::LOAD_TOC => "LOAD_TOC",
             command::AUTOLOAD_RLC => "AUTOLOAD_RLC",
             command::SPATIAL_PART => "SPATIAL_PART",
+            command::RESERVED_PART => "FB_FW_RESERV_ADDR",
+            command::RESERVED_FURTHER => "FB_FW_RESERV_EXT_ADDR",
             _ => "",
         };
         let keys = [("type", words.get(Command::FW_TYPE))];

@@ -50,7 +50,9 @@ pub fn all() -> Vec<Scenario> {
     let chips = [&MI308X, &NAVI48].into_iter();
     let each = chips.flat_map(|chip| [started(chip), without_file(chip), with_bad_files(chip)]);
     let handed_over = starts_without_video().then(handed_over);
-    each.chain(handed_over).chain([other_os()]).collect()
+    each.chain(handed_over)
+        .chain([other_os(), untold()])
+        .collect()
 }
 
 /// Whether the kernel's amdgpu.ko starts a GPU that has no video block. That of 7.2 doesn't, and crashes when it is unloaded
@@ -188,6 +190,29 @@ fn other_os() -> Scenario {
         to: "/rules.sh".into(),
     });
     from_power_on(scenario.scheduled_by(Scheduler::Cpsch))
+}
+
+/// A secure OS that has the commands, and doesn't know what firmware keeps: the driver goes by what the VBIOS says alone.
+fn untold() -> Scenario {
+    let scenario = with_vadd(
+        "untold",
+        "a GPU is started whose security processor won't say which VRAM firmware keeps",
+        "vectoradd",
+    )
+    .scheduled_by(Scheduler::Mes)
+    .rule("on FB_FW_RESERV_ADDR: fail 1")
+    .rule("on FB_FW_RESERV_EXT_ADDR: fail 1")
+    .steps([
+        Step::insmod(MODULE),
+        Step::sh(
+            "claims-nothing",
+            60,
+            "! dmesg | grep 'what firmware is said to keep'",
+        ),
+        Step::run("vectoradd", 60, &["/bin/vectoradd", VADD]),
+        Step::Rmmod("rkfd".into()),
+    ]);
+    from_power_on(scenario)
 }
 
 /// A file that is missing is named, with the package that has it; once it is there, the GPU starts.
