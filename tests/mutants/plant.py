@@ -41,7 +41,7 @@ pub(crate) mod mutant {
     const MOST: usize = 8192;
     /// The parameter's value that reports what was met, at the module's end.
     const REPORT: u32 = u32::MAX;
-    /// 0: never come to; 1: it would have made no difference; 3: it would have.
+    /// Bits: come to; it would have made a difference; the statement failed.
     static MET: [Atomic<u32>; MOST] = [const { Atomic::new(0) }; MOST];
     /// A bit for each that is on.
     static CHOSEN: [Atomic<u32>; MOST / 32] = [const { Atomic::new(0) }; MOST / 32];
@@ -68,6 +68,26 @@ pub(crate) mod mutant {
         let chosen = CHOSEN.get(n as usize / 32).map_or(0, |word| word.load(Relaxed));
         if chosen >> (n % 32) & 1 != 0 { T::default() } else { value }
     }
+    /// Notes that a statement failed, which ends its function: the scenario is likely to notice when it is left out.
+    pub(crate) fn tried<T: Tried>(n: u32, result: T) -> T {
+        if let (true, Some(met)) = (result.fails(), MET.get(n as usize)) {
+            met.store(met.load(Relaxed) | 4, Relaxed);
+        }
+        result
+    }
+    pub(crate) trait Tried {
+        fn fails(&self) -> bool;
+    }
+    impl<T, E> Tried for core::result::Result<T, E> {
+        fn fails(&self) -> bool {
+            self.is_err()
+        }
+    }
+    impl<T> Tried for Option<T> {
+        fn fails(&self) -> bool {
+            self.is_none()
+        }
+    }
     /// `self`, or what `f` makes of it.
     pub(crate) trait Unless: Sized {
         #[inline(always)]
@@ -82,7 +102,7 @@ pub(crate) mod mutant {
             if crate::module_parameters::mutant.value() != REPORT {
                 return;
             }
-            for (word, bit) in [("come to", 0), ("met", 1)] {
+            for (word, bit) in [("come to", 0), ("met", 1), ("failed", 2)] {
                 for (at, part) in MET.chunks(32).enumerate() {
                     let bits = part.iter().rev().map(|met| met.load(Relaxed) >> bit & 1);
                     let bits = bits.fold(0u32, |bits, met| bits << 1 | met);
@@ -115,6 +135,15 @@ def close(text, at):
                 return None
         at += 1
     return None
+
+
+def is_tried(statement):
+    """Whether a statement is an expression that ends its function where it fails: `...?;`."""
+    depth, outside = 0, ""
+    for c in statement:
+        depth += (c in "([{") - (c in ")]}")
+        outside += c if depth == 0 else ""
+    return statement.endswith("?;") and not re.search(r"\s\S?=\s", outside)
 
 
 class Planter:
@@ -232,7 +261,11 @@ class Planter:
                 continue
             n = self.number("statement", name, start + 1, " ".join(was[start : end + 1]))
             if n:
-                lines[start] = " " * indent + f"if !crate::mutant::on({n}) {{ " + lines[start].lstrip()
+                tried = is_tried("\n".join(lines[start : end + 1]).strip())
+                if tried:
+                    lines[end] = lines[end].rstrip().removesuffix("?;") + ")?;"
+                first = f"crate::mutant::tried({n}, " if tried else ""
+                lines[start] = " " * indent + f"if !crate::mutant::on({n}) {{ {first}" + lines[start].lstrip()
                 lines[end] = lines[end].rstrip() + " }"
             i, before = end + 1, ";"
         return "\n".join(lines)

@@ -3,9 +3,9 @@
 //!
 //! `tests/mutants` builds one module with all mutants; its parameter `mutant` chooses one. First each
 //! scenario runs with none chosen, and the module reports which places it met. Then each mutant of
-//! a sample runs in up to a dozen scenarios that meet it, until one notices: by turns in the shortest ones and
-//! in those that meet most of its file; then in those that look at nearly everything, and on chips of other shapes. A
-//! mutant is caught if its scenario is found bad. A table beside the planter names mutants that no test can notice, each with its
+//! a sample runs in up to two dozen scenarios that meet it, until one notices: first where its statement failed; by turns in
+//! the shortest ones and in those that meet most of its file; then in those that look at nearly everything, and on chips of
+//! other shapes. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that no test can notice, each with its
 //! reason. What was found out is noted ([`Notes`]), so that the next run with the same builds goes on there.
 
 use crate::chip::Chip;
@@ -170,6 +170,8 @@ struct Places {
     come_to: BTreeSet<usize>,
     /// Those where the mutant makes a difference: a value that isn't 0, a condition that holds.
     met: BTreeSet<usize>,
+    /// Those of statements that failed, which ended their function.
+    failed: BTreeSet<usize>,
 }
 
 /// A scenario on a chip, as it is without a mutant.
@@ -451,6 +453,7 @@ fn bases<'a>(
         let places = Places {
             come_to: numbers(&log, "mutants come to "),
             met: numbers(&log, "mutants met "),
+            failed: numbers(&log, "mutants failed "),
         };
         ensure!(!places.met.is_empty(), "{of} meets no mutant");
         println!(

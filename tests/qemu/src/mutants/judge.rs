@@ -13,7 +13,7 @@ use std::fs;
 use std::time::Duration;
 
 /// A mutant that so many scenarios, and those of [`WIDE`], have not noticed is missed.
-const MOST: usize = 12;
+const MOST: usize = 24;
 /// Scenarios that look at nearly all that the driver does, and take long. They come behind the others.
 const WIDE: [&str; 6] = [
     "started-by-rkfd",
@@ -45,6 +45,10 @@ pub(super) fn judge(
     }
     let is_wide = |base: &&Base<'_>| WIDE.contains(&base.scenario.name);
     let (wide, short): (Vec<&Base<'_>>, Vec<_>) = meet.into_iter().partition(is_wide);
+    // Where a statement failed there was something to notice.
+    let failed = |base: &&Base<'_>| base.places.failed.contains(&mutant.number);
+    let (mut telling, short): (Vec<&Base<'_>>, Vec<_>) = short.into_iter().partition(failed);
+    telling.sort_by_key(|base| base.took);
     let costs: Vec<_> = short
         .iter()
         .map(|base| {
@@ -56,7 +60,8 @@ pub(super) fn judge(
         })
         .collect();
     let short = by_turns(&costs).into_iter().filter_map(|at| short.get(at));
-    let mut order: Vec<&Base<'_>> = short.take(MOST).chain(&wide).copied().collect();
+    let short = telling.iter().chain(short).take(MOST);
+    let mut order: Vec<&Base<'_>> = short.chain(&wide).copied().collect();
     // What only a chip of another shape shows: units that are fused off differently, one die in the place of four.
     for base in bases.iter().filter(meets) {
         let is_new = !order.iter().any(|known| std::ptr::eq(*known, base));

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A scenario without a mutant: how long it took, and which places it came to and met.
+/// A scenario without a mutant: how long it took, and which places it came to, met, and saw fail.
 type Ran = (Duration, Places);
 
 /// What is known, and the file to which more is added.
@@ -72,16 +72,20 @@ impl Notes {
         for line in whole.lines() {
             match line.split_once('\t') {
                 Some(("base", rest)) => {
-                    let parts: Vec<&str> = rest.splitn(5, '\t').collect();
-                    let [scenario, chip, took, come_to, met] = parts[..] else {
+                    let parts: Vec<&str> = rest.splitn(6, '\t').collect();
+                    let [scenario, chip, took, come_to, met, failed] = parts[..] else {
                         continue;
                     };
                     let took = Duration::from_millis(took.parse().unwrap_or(0));
-                    let [come_to, met] = [come_to, met].map(|numbers| {
+                    let [come_to, met, failed] = [come_to, met, failed].map(|numbers| {
                         let numbers = numbers.split(' ');
                         numbers.filter_map(|n| n.parse().ok()).collect()
                     });
-                    let places = Places { come_to, met };
+                    let places = Places {
+                        come_to,
+                        met,
+                        failed,
+                    };
                     bases.insert((scenario.to_owned(), chip.to_owned()), (took, places));
                 }
                 Some(("caught", rest)) => {
@@ -115,13 +119,14 @@ impl Notes {
     }
 
     pub(super) fn ran(&self, scenario: &str, chip: &str, took: Duration, places: &Places) {
-        let [come_to, met] = [&places.come_to, &places.met].map(|numbers| {
+        let sets = [&places.come_to, &places.met, &places.failed];
+        let [come_to, met, failed] = sets.map(|numbers| {
             let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
             numbers.join(" ")
         });
         let took = took.as_millis();
         self.add(&format!(
-            "base\t{scenario}\t{chip}\t{took}\t{come_to}\t{met}"
+            "base\t{scenario}\t{chip}\t{took}\t{come_to}\t{met}\t{failed}"
         ));
     }
 
@@ -150,6 +155,7 @@ mod tests {
         let places = Places {
             come_to: [3, 5, 70].into(),
             met: [3, 70].into(),
+            failed: [70].into(),
         };
         notes.ran("used", "navi48", Duration::from_millis(1500), &places);
         notes.judged(3, Some("used on navi48: a\tviolation"));
@@ -162,6 +168,7 @@ mod tests {
         let (took, read) = notes.base("used", "navi48").unwrap();
         assert_eq!(took, Duration::from_millis(1500));
         assert_eq!((read.come_to, read.met), (places.come_to, places.met));
+        assert_eq!(read.failed, places.failed);
         assert!(notes.base("used", "mi308x").is_none());
         let how = notes.verdict(3).unwrap();
         assert_eq!(how.as_deref(), Some("used on navi48: a\tviolation"));
