@@ -3,7 +3,7 @@
 //!
 //! `tests/mutants` builds one module with all mutants; its parameter `mutant` chooses one. First each
 //! scenario runs with none chosen, and the module reports which places it met. Then each mutant of
-//! a sample runs in up to two dozen scenarios that meet it, until one notices: first where its statement failed; by turns in
+//! a sample runs in up to two dozen scenarios that meet it, until one notices: first where its statement failed; then by turns in
 //! the shortest ones and in those that meet most of its file; then in those that look at nearly everything, and on chips of
 //! other shapes. A mutant is caught if its scenario is found bad. A table beside the planter names mutants that no test can notice, each with its
 //! reason. What was found out is noted ([`Notes`]), so that the next run with the same builds goes on there.

@@ -39,7 +39,7 @@ fn resumed() -> Scenario {
         "a queue that its debugger resumes just when the program begins to wait for that is destroyed",
         "resume",
     );
-    // A condition variable's wait, in the request as it is inlined.
+    // A condition variable's wait, in the request as it is inlined; the step comes behind the load of rkfd.
     let hold = hold("prepare_to_wait_exclusive", "5ioctl8dispatch", true);
     scenario.plan.insert(1, hold);
     let held = Include::TestModule { name: HOLD_CALL };
