@@ -15,6 +15,7 @@ use super::{
     pipe::Pipe, //
 };
 use crate::{
+    chip::Family,
     hw::{
         mes::{
             op,
@@ -33,6 +34,7 @@ use crate::{
             Block, //
         }, //
     },
+    regs::Regs,
     sched::Parts, //
 };
 use kernel::prelude::*;
@@ -52,14 +54,17 @@ pub(super) fn aggregated_doorbell(level: u32) -> u32 {
 pub(super) fn init_vmids(parts: &Parts) {
     let family = parts.chip.family;
     for vmid in family.vmids.iter() {
-        parts.gfx.select_vmid(0, vmid, |regs| {
-            regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config.into());
-            regs.write(gc::SH_MEM_BASES, family.sh_mem_bases.into());
-            regs.update(gc::SPI_GDBG_PER_VMID_CNTL, |old| {
-                old.with(Debug::TRAP_EN, true)
-            });
-        });
+        parts.gfx.select_vmid(0, vmid, |regs| init_vmid(regs, family));
     }
+}
+
+/// The VMID that the registers' access is pointed at.
+fn init_vmid(regs: &Regs, family: &Family) {
+    regs.write(gc::SH_MEM_CONFIG, family.sh_mem_config.into());
+    regs.write(gc::SH_MEM_BASES, family.sh_mem_bases.into());
+    regs.update(gc::SPI_GDBG_PER_VMID_CNTL, |old| {
+        old.with(Debug::TRAP_EN, true)
+    });
 }
 
 /// The queues of an SDMA engine that MES may give to user queues.
