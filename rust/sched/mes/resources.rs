@@ -54,7 +54,9 @@ pub(super) fn aggregated_doorbell(level: u32) -> u32 {
 pub(super) fn init_vmids(parts: &Parts) {
     let family = parts.chip.family;
     for vmid in family.vmids.iter() {
-        parts.gfx.select_vmid(0, vmid, |regs| init_vmid(regs, family));
+        parts
+            .gfx
+            .select_vmid(0, vmid, |regs| init_vmid(regs, family));
     }
 }
 
