@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file of SMI_EVENTS: what is written to it, and the lines that come out.
 
+use super::wait_threads::asleep;
 use super::*;
 use crate::fixture::{must, KERNEL};
 use crate::row::{row, Answer, Row};
@@ -10,11 +11,14 @@ use rkfd_uapi::smi::{self as abi, SmiEventsArgs};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 const BOTH: [u32; 2] = [abi::SMI_EVENT_PROCESS_START, abi::SMI_EVENT_PROCESS_END];
 /// Seconds until who waits for something to read gives up.
 const PATIENCE: u32 = 60;
+/// The second argument of poll(2): how many files it looks at.
+const ONE_FILE: u32 = 1;
 /// Files that an ordinary user opens one after the other.
 const MANY: u32 = 1100;
 /// `KFD_MAX_KFIFO_SIZE`.
@@ -104,16 +108,22 @@ fn hears(c: &Ctx, events: &[u32], at_once: usize) -> Result<Got, String> {
 
 /// Waits for something to read, which comes while it waits: whether there is.
 fn woken(c: &Ctx) -> Result<Got, String> {
-    let file = listening(c, &BOTH)?;
+    let file = &listening(c, &BOTH)?;
+    let (send, receive) = mpsc::channel();
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| files::readable(&file, PATIENCE));
-        let before = waiter.is_finished();
+        let waiter = scope.spawn(move || {
+            let _ = send.send(sys::thread_id());
+            files::readable(file, PATIENCE)
+        });
+        let tid = receive.recv().map_err(|e| e.to_string())?;
+        asleep(tid, ONE_FILE);
+        let waits = !waiter.is_finished();
         neighbour(c)?;
         let start = Instant::now();
         let after = waiter.join().map_err(|_| "the thread panicked")?;
         // Who isn't woken looks once more when the time is up.
         let in_time = start.elapsed() < Duration::from_secs(PATIENCE.into()) / 2;
-        Ok(holds(!before && after && in_time))
+        Ok(holds(waits && after && in_time))
     })
 }
 

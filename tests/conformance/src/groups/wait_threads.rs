@@ -14,18 +14,18 @@ const FOREVER: u32 = u32::MAX;
 /// of a run that stands still.
 const MOST: u32 = 300_000;
 
-/// Returns when a thread of this process, or a child, sleeps in a request, by the kernel's word, or is
-/// gone.
-pub(super) fn asleep(pid: i32, request: u32) {
-    // Its number and its first two arguments: descriptor and request.
-    let request = format!("{request:#x}");
+/// Returns when a thread of this process, or a child, sleeps in a system call with this second argument (of ioctl(2) the
+/// request), by the kernel's word, or is gone.
+pub(super) fn asleep(pid: i32, second: u32) {
+    // The call's number comes before its arguments.
+    let second = format!("{second:#x}");
     loop {
         let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
         let (Ok(stat), Ok(call)) = (file("stat"), file("syscall")) else {
             return;
         };
         let state = stat.rsplit(") ").next().unwrap_or_default();
-        let waits = state.starts_with('S') && call.split(' ').nth(2) == Some(&request);
+        let waits = state.starts_with('S') && call.split(' ').nth(2) == Some(&second);
         if waits || state.starts_with(['Z', 'X']) {
             return;
         }
