@@ -31,12 +31,19 @@ fn doorbell(c: &mut Ctx, before: u32) -> Result<u64, String> {
 /// A write pointer in the program's own memory, which MES can't be given since it can't be pinned (`amdgpu_bo_pin`).
 fn own_pointer(c: &mut Ctx) -> Answer {
     let own = guarded_page()?;
-    let mut args = c.alloc_args(4096, memory::ALLOC_USERPTR | memory::ALLOC_WRITABLE);
-    args.mmap_offset = own.address;
-    let bo = c.bo_from(args)?;
+    let mut allocation = c.alloc_args(4096, memory::ALLOC_USERPTR | memory::ALLOC_WRITABLE);
+    allocation.mmap_offset = own.address;
+    let bo = c.bo_from(allocation)?;
     must("MAP_MEMORY_TO_GPU", c.map(bo.handle))?;
     let wanted = if c.node.gfx942() { 0 } else { libc::EPERM };
-    match c.create(|a| a.write_pointer_address = bo.va)? {
+    let mut args = c.queue_args();
+    args.write_pointer_address = bo.va;
+    let got = c.call(&requests::CREATE_QUEUE, &mut args);
+    if got == Got::Errno(0) {
+        // Its queues run again once the page is gone, if the process still runs then: the scheduler would find no pointer.
+        must("DESTROY_QUEUE", c.destroy_queue(args.queue_id))?;
+    }
+    match got {
         Got::Errno(errno) => Ok(Got::Pair(errno as u64, wanted as u64)),
         other => Ok(other),
     }
